@@ -1,38 +1,45 @@
-"""The rules of `scan_execution`: the stages of a scan, which findings are stored, and which of them are visible."""
+"""The rules of `scan_execution`: the stages of a scan, which findings are stored, and which of them are visible.
+
+Clients see each stage: it is reported when it starts, advances, and is completed. Every report is a write under the
+lease, so a worker that has lost it stops at its next report.
+"""
 
 import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Final
 
 import openassent_analysis
 from controlplane.code_host import repositories
 from controlplane.code_host.github.client import CodeHost, connect
 from controlplane.code_host.github.errors import TarballTooLarge
 from controlplane.code_host.items import RepositoryItem
-from controlplane.code_host.pull_requests import report_entry
 from controlplane.code_host.repositories import UnknownRepository
+from controlplane.platform.core import clock
 from controlplane.platform.core.ids import ScanId
 from controlplane.platform.core.settings import settings
 from controlplane.platform.queues import messages
 from controlplane.platform.queues.messages import ExecuteScan, PublishScan
 from controlplane.platform.table.leases import Lease
+from controlplane.platform.table.table import Put
 from controlplane.scans import execution, reads, unlocks
 from controlplane.scans.attempt import PermanentFailure, code_host_errors, run_attempt
-from controlplane.scans.items import Coverage, CoveredKind, Failure, ScanItem, UnknownScan
+from controlplane.scans.inventories import stored_leg
+from controlplane.scans.items import Coverage, CoveredKind, Failure, ScanItem, Stage, UnknownScan
 from openassent_analysis.files import NOT_ANALYZED
 from openassent_analysis.fixes import Project
+from openassent_analysis.inventory.inventories import Inventory
 from openassent_analysis.inventory.listing import Listing
 from openassent_analysis.inventory.stocktaking import take_inventory, with_loads
 from openassent_analysis.kinds import with_not_assessed
-from openassent_analysis.report import Examine
+from openassent_analysis.report import ANOTHER_LOOK, Answer, Examine, Request
 from openassent_analysis.sandbox import Sandbox
 from scan_execution import folders, omissions, workspace
-from scan_execution.comparison import compare
 from scan_execution.identities import Unread
-from scan_execution.publication import publish_findings, publish_unlocked
-from scan_execution.stages import Stages
+from scan_execution.publication import compare, publish_findings, publish_unlocked
 from scan_execution.workspace import ArchiveInvalid, ArchiveTooLarge, Unpacked
 
 # The function's timeout in template.yaml: any invocation still running by then has been killed.
@@ -40,6 +47,8 @@ LEASE_SECONDS = 420
 
 _INVALID = Failure("ARCHIVE_INVALID", "The code host's archive of the repository could not be read.")
 _GONE = Failure("REPOSITORY_GONE", "The repository is no longer connected.")
+# Each report is a write to the scan and its three indexes.
+SECONDS_BETWEEN_REPORTS: Final = 5.0
 
 
 def execute_scan(message: ExecuteScan, connect_host: Callable[[int], CodeHost] = connect) -> None:
@@ -97,19 +106,13 @@ def _kinds(result: openassent_analysis.Analysis, listing: Listing) -> tuple[Cove
 def _complete(scan: ScanItem, lease: Lease, coverage: Coverage) -> None:
     """Completes the scan. Publishes its other findings first if its report was paid for in the meantime."""
     finding_count, issue_count = scan.finding_count or 0, scan.issue_count or 0
-    number = scan.cause.pull_request_number
-    if number is not None:
-        report = report_entry(scan.repository_id, scan.project_id, number)
-        _, event = execution.complete_scan(scan, lease, finding_count, issue_count, coverage, report=report)
-        messages.dispatch(event, report)
-        return
     try:
-        _, event = execution.complete_scan(scan, lease, finding_count, issue_count, coverage)
+        _, sent = execution.complete_scan(scan, lease, finding_count, issue_count, coverage)
     except execution.ReportPaid:
         scan = scan.as_unlocked()
         publish_unlocked(replace(scan, findings_attempt=lease.attempt))
-        _, event = execution.complete_scan(scan, lease, finding_count, issue_count, coverage)
-    messages.dispatch(event)
+        _, sent = execution.complete_scan(scan, lease, finding_count, issue_count, coverage)
+    messages.dispatch(*sent)
 
 
 def _find_repository(scan: ScanItem) -> RepositoryItem:
@@ -172,3 +175,46 @@ def publish_scan(message: PublishScan) -> None:
         publish_unlocked(scan)
         for other in unlocks.unlock_others(scan):
             publish_unlocked(other)
+
+
+class Stages:
+    """Reports the stages of one attempt. All methods raise leases.LeaseLost."""
+
+    def __init__(self, lease: Lease, scan: ScanItem) -> None:
+        self._lease = lease
+        self._scan_id = scan.scan_id
+        # An earlier attempt may have completed stages that this one runs again.
+        self._reached = scan.progress.completed_stages
+        self._inventory: Put | None = None
+
+    @contextmanager
+    def run(self, stage: Stage) -> Iterator[None]:
+        """Reports the stage as running, then as completed, together with the inventory if the stage has changed it."""
+        execution.report_stage(self._lease, stage, "running", reached=self._reached)
+        yield
+        inventory, self._inventory = self._inventory, None
+        execution.report_stage(self._lease, stage, "completed", reached=self._reached, inventory=inventory)
+
+    def keep(self, inventory: Inventory) -> None:
+        """Stores the inventory when the current stage is completed."""
+        self._inventory = stored_leg(self._scan_id, inventory)
+
+    def counting(self, examine: Examine, total: int) -> Examine:
+        """Returns `examine` for the stage `analyze`. Reports how many of the files are analyzed every few seconds.
+
+        Doesn't count a file again if another look at it is needed.
+        """
+        done = 0
+
+        def counted(requests: Iterator[Request], deadline: float) -> Iterator[Answer]:
+            nonlocal done
+            reported_at = clock.monotonic()
+            for answer in examine(requests, deadline):
+                yield answer
+                done += not answer[0].language.startswith(ANOTHER_LOOK)
+                if clock.monotonic() - reported_at >= SECONDS_BETWEEN_REPORTS:
+                    reported_at = clock.monotonic()
+                    files = done, max(done, total)
+                    execution.report_stage(self._lease, "analyze", "running", reached=self._reached, files=files)
+
+        return counted

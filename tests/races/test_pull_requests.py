@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from controlplane.code_host import pull_requests, repositories
+from controlplane.code_host import repositories
 from controlplane.code_host.github import reviews
 from controlplane.code_host.github.reviews import Annotation, CheckRun, CheckState, PullRequest
 from controlplane.platform.core import clock
@@ -156,8 +156,7 @@ class Review:
         for scan in reads.list_scans(self.repository.organization_id, 10, None).scans:
             if scan.is_open and scan.lease.until <= clock.now():
                 lease, running = execution.acquire_scan(scan.scan_id, 60)
-                report = pull_requests.report_entry(scan.repository_id, scan.project_id, _NUMBER)
-                execution.complete_scan(running, lease, 0, 0, Coverage(1, 1, {}), report=report)
+                execution.complete_scan(running, lease, 0, 0, Coverage(1, 1, {}))
 
     def _is_done(self) -> bool:
         if any(self.sqs.at(queue.url) for queue in HANDLERS):

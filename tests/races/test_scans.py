@@ -112,7 +112,9 @@ def test_either_a_new_worker_acquires_the_scan_or_a_late_one_ends_it(world, stag
         "complete": lambda: execution.complete_scan(scan, lease, 1, 1, Coverage(1, 1, {})),
         "fail": lambda: failures.fail_attempted(scan.scan_id, Failure("X", "x"), lease),
         "report": lambda: execution.report_stage(lease, "publish", "running"),
-        "inventory": lambda: execution.complete_stage(lease, "inventory", stored_leg(scan.scan_id, INVENTORY)),
+        "inventory": lambda: execution.report_stage(
+            lease, "inventory", "completed", inventory=stored_leg(scan.scan_id, INVENTORY)
+        ),
     }
 
     def take_over() -> None:
@@ -134,7 +136,9 @@ def test_either_a_new_worker_acquires_the_scan_or_a_late_one_ends_it(world, stag
 def test_under_every_fault_a_stage_is_completed_with_its_inventory_or_not_at_all(world, stage):
     scan = make_scan(Audited(world, stage).repository, status="running")
     lease = lease_of(scan)
-    case = yield lambda: execution.complete_stage(lease, "inventory", stored_leg(scan.scan_id, INVENTORY))
+    case = yield lambda: execution.report_stage(
+        lease, "inventory", "completed", inventory=stored_leg(scan.scan_id, INVENTORY)
+    )
     case.second.get()  # a worker that retries isn't taken for one that lost its lease
     assert read_map(Inventory, table.get(keys.scan_inventory(scan.scan_id)) or {}) == INVENTORY
     assert reads.get_scan(scan.scan_id).progress == Progress("inventory", "completed", 2)
