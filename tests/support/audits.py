@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from controlplane.code_host import hosted_repositories, repositories
+from controlplane.code_host import installations, repositories
 from controlplane.code_host.items import HostedRepository, RepositoryItem
 from controlplane.platform.core.ids import ScanRequestId
 from controlplane.platform.queues.messages import PrepareScan, Queue
@@ -144,4 +144,4 @@ def stored_repository(repository: RepositoryItem) -> dict[str, Any]:
 def describe(repository: RepositoryItem, **changes: object) -> None:
     """Describes the repository as it was read, with these changes, as an event of the code host does."""
     described = {it.name: getattr(repository, it.name) for it in fields(HostedRepository)}
-    hosted_repositories.describe(repository.repository_id, HostedRepository(**{**described, **changes}))
+    installations.describe(repository.repository_id, HostedRepository(**{**described, **changes}))

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from controlplane.code_host import hosted_repositories, repositories
-from controlplane.code_host import limits as host_limits
+from controlplane.code_host import installations, repositories
+from controlplane.code_host import installations as host_limits
 from controlplane.code_host.items import RepositoryItem
 from controlplane.code_host.pull_requests import PullRequestItem
 from controlplane.erasure import deletions
@@ -175,7 +175,7 @@ class TestTurns:
         host_limits.limit(repository.installation_id, 60)
         now.advance(59)
         assert swept(scan_starts.start_queued) == 0
-        hosted_repositories.lose_access(repository)
+        installations.lose_access(repository)
         now.advance(1)
         assert swept(scan_starts.start_queued) == 0
         describe(repository)

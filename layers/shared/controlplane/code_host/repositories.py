@@ -5,7 +5,6 @@ from contextlib import suppress
 from dataclasses import asdict, replace
 from typing import Any, NamedTuple
 
-from controlplane.code_host import schedule
 from controlplane.code_host.items import HostedRepository, Link, LinkSettings, RepositoryItem
 from controlplane.organizations.store import admin_check
 from controlplane.platform.core import clock, ids
@@ -228,7 +227,7 @@ def _change_links(
             **admin_check(caller_id, repository_id.organization_id),
             "project": Check(keys.project(*project_id.location), "attribute_exists(pk)"),
             "repository": _replace_links(repository, links),
-            **_schedule_leg(repository_id, next(link for link in links if link.project_id == project_id)),
+            **next(link for link in links if link.project_id == project_id).schedule_legs(repository_id),
         }
         try:
             _transact(legs, _link_record(repository, links, project_id))
@@ -248,13 +247,6 @@ def _link_record(repository: RepositoryItem, links: tuple[Link, ...], project_id
     after: dict[str, Any] = {link.project_id: to_map(link) for link in links if link.project_id == project_id}
     action = Action.LINK_DELETE if not after else Action.LINK_UPDATE if before else Action.LINK_CREATE
     return repository.recorded(action, before=before, after=after)
-
-
-def _schedule_leg(repository_id: RepositoryId, link: Link) -> dict[str, Leg]:
-    """Returns the leg that makes the sweep start the link's next scheduled scan, if it has a schedule."""
-    if link.schedule is None:
-        return {}
-    return {"schedule": schedule.entry_leg(link.schedule, repository_id, link.project_id)}
 
 
 def _transact(legs: Mapping[str, Leg], record: Recorded) -> None:

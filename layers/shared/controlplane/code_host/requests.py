@@ -6,7 +6,7 @@ One of them learns of a limit from a response. The others read it from the table
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from controlplane.code_host import limits
+from controlplane.code_host import installations
 from controlplane.code_host.github import client
 from controlplane.code_host.github.errors import (
     AppKeyUnreadable,
@@ -26,16 +26,16 @@ def within_limits(installation_id: int) -> Iterator[None]:
 
     Raises RateLimitedByHost, before the block, while the installation is known to be limited.
     """
-    if seconds := limits.seconds_left(installation_id):
+    if seconds := installations.seconds_left(installation_id):
         raise RateLimitedByHost(seconds, reason="known")
     try:
         yield
     except RateLimitedByHost as error:
-        limits.limit(installation_id, error.retry_after_seconds)
+        installations.limit(installation_id, error.retry_after_seconds)
         raise
     finally:
         if seconds := client.get_transport()[1].quotas.seconds_left(installation_id):
-            limits.limit(installation_id, seconds)
+            installations.limit(installation_id, seconds)
 
 
 @contextmanager

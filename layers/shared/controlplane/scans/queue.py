@@ -11,8 +11,8 @@ from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
-from controlplane.code_host import limits as host_limits
-from controlplane.code_host import repositories, schedule
+from controlplane.code_host import installations as host_limits
+from controlplane.code_host import repositories
 from controlplane.code_host.items import Link, RepositoryItem
 from controlplane.code_host.repositories import ProjectGone, UnknownRepository
 from controlplane.platform.core import clock
@@ -167,15 +167,14 @@ def queue_scheduled(run: SweepRun) -> None:
             repository_id, project_id = RepositoryId.stored(entry["repositoryId"]), ProjectId.stored(entry["projectId"])
             repository = repositories.find_repository(repository_id)
             link = repository.find_link(project_id) if repository else None
-            due = link.schedule if link else None
             key = Key(entry["pk"], entry["sk"])
             at = datetime.fromisoformat(entry["sk"].partition("#")[0]).timestamp()
-            if due is None or next_run(due, repository_id, project_id, at - 1) != at:
+            if not link or not link.schedule or next_run(link.schedule, repository_id, project_id, at - 1) != at:
                 table.delete(Delete(key), Unrecorded.MESSAGE)
                 continue
             legs: dict[str, Leg] = {
                 "due": Delete(key, "attribute_exists(pk)"),
-                "next": schedule.entry_leg(due, repository_id, project_id),
+                **link.schedule_legs(repository_id),
                 "repository": Check(keys.repository(*repository_id.location), "attribute_exists(pk)"),
                 "scan": Put(QueuedScan.of(repository_id, project_id, Cause("scheduled")).to_item()),
             }

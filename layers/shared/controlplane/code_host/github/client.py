@@ -3,7 +3,8 @@
     host = connect(installation_id)
     sha = host.get_branch_head("demo-shop", "storefront", "main")
 
-Every operation has a total timeout that includes waits and retries. Every failure is one of `errors`.
+Every operation has a total timeout that includes waits and retries. Every failure is one of `errors`. Names are checked
+before they become part of a URL.
 """
 
 import re
@@ -13,7 +14,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
 from typing import Any
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl, quote, urlsplit
 
 from controlplane.code_host.github.app_auth import READ_CODE, WRITE_ISSUES, AppAuth, Purpose, Scope
 from controlplane.code_host.github.errors import (
@@ -21,13 +22,14 @@ from controlplane.code_host.github.errors import (
     BranchGone,
     CodeHostError,
     CommitGone,
+    InvalidName,
     IssueGone,
     OutcomeUnknown,
     Refused,
     RepositoryGone,
 )
-from controlplane.code_host.github.names import checked_branch, checked_commit, is_commit, repository_names
 from controlplane.code_host.github.transport import Deadline, Request, Response, RetryPolicy, Transport
+from controlplane.platform.core.naming import is_branch
 from controlplane.platform.core.settings import settings
 
 # GitHub's maximum lengths; longer values get 422.
@@ -52,6 +54,9 @@ _ISSUES = "/repos/{owner}/{repo}/issues"
 _ISSUE = "/repos/{owner}/{repo}/issues/{issue_number}"
 
 _NEXT_PAGE = re.compile(r'<([^<>]+)>\s*;[^,<]*\brel="?next"?')
+_OWNER = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
+_NAME = re.compile(r"(?!\.\.?$)[A-Za-z0-9._-]{1,100}")
+_COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -341,3 +346,34 @@ def _to_issues(content: Any) -> list[Issue]:
     if not isinstance(content, list):
         raise TypeError
     return [issue for issue in map(_to_issue, content) if not issue.is_pull_request]
+
+
+def repository_names(owner: str, name: str) -> dict[str, str]:
+    """Returns the names as parts of a path. Raises InvalidName."""
+    if not _OWNER.fullmatch(owner):
+        raise InvalidName("owner")
+    if not _NAME.fullmatch(name):
+        raise InvalidName("repository")
+    return {"owner": owner, "repo": name}
+
+
+def is_commit(sha: str) -> bool:
+    """Tells whether it is a whole SHA-1 or SHA-256 in hexadecimal."""
+    return _COMMIT.fullmatch(sha) is not None
+
+
+def checked_commit(sha: str) -> str:
+    """Returns the commit's SHA. Raises InvalidName."""
+    if not is_commit(sha):
+        raise InvalidName("commit")
+    return sha
+
+
+def checked_branch(branch: str) -> str:
+    """Returns the branch quoted as one path segment. Raises InvalidName."""
+    if not is_branch(branch):
+        raise InvalidName("branch")
+    try:
+        return quote(branch, safe="")
+    except UnicodeEncodeError as failure:
+        raise InvalidName("branch") from failure

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 from controlplane.code_host.github.app_auth import WRITE_ISSUES, Purpose
-from controlplane.code_host.github.client import CodeHost, get_transport
+from controlplane.code_host.github.client import CodeHost, checked_commit, get_transport, repository_names
 from controlplane.code_host.github.errors import OutcomeUnknown
-from controlplane.code_host.github.names import checked_commit, repository_names
 from controlplane.code_host.github.transport import Request, Response
 
 READ_PULL_REQUESTS: Purpose = (("metadata", "read"), ("pull_requests", "read"))
