@@ -105,19 +105,17 @@ class AppAuth:
         A first 401 can mean that our clock is wrong or that the key was rotated: it is retried once, with the host's
         clock and the currently stored key.
         """
-        response = self._send_signed(method, operation, url, deadline, body)
+
+        def send() -> Response:
+            request = Request(method, operation, url, f"Bearer {self._sign()}", body)
+            return self._transport.send_with_retries(request, deadline)
+
+        response = send()
         if response.status == 401:
             if response.date_seconds is not None:
                 self._ahead_seconds = response.date_seconds - clock.now()
-            response = self._send_signed(method, operation, url, deadline, body)
+            response = send()
         return response
-
-    def _send_signed(
-        self, method: str, operation: str, url: str, deadline: Deadline, body: Mapping[str, Any] | None
-    ) -> Response:
-        return self._transport.send_with_retries(
-            Request(method, operation, url, f"Bearer {self._sign()}", body), deadline
-        )
 
     def _create_repository_token(self, scope: Scope, deadline: Deadline) -> _Token:
         """Obtains a token for one repository. GitHub requires its current name, so a renamed one is looked up first.
@@ -125,9 +123,8 @@ class AppAuth:
         The lookup uses a token for all repositories of the installation that only has permission to read metadata.
         """
         try:
-            return self._create_token(
-                scope.installation_id, scope.purpose, {"repositories": [scope.repository]}, deadline
-            )
+            by_name = {"repositories": [scope.repository]}
+            return self._create_token(scope.installation_id, scope.purpose, by_name, deadline)
         except AccessLost as lost:
             if lost.context.get("status") != 422:
                 raise

@@ -178,23 +178,20 @@ class Transport:
             raise RateLimitedByHost(seconds, **response.context)
         return response
 
-    def download(self, request: Request, deadline: Deadline, limit_bytes: int) -> Response | Iterator[bytes]:
-        """Streams the bytes of a file, or returns the response if its status isn't 200.
+    def download(self, request: Request, deadline: Deadline, limit_bytes: int) -> Response:
+        """Returns the response. If its status is 200, its content is an iterator of the bytes of the file.
 
         Retries and raises as `send_with_retries`. While streaming, raises HostUnavailable if the stream is cut off or
         too slow, and TarballTooLarge.
         """
-        streamed: list[urllib3.BaseHTTPResponse] = []
 
         def attempt() -> Response:
             raw = self._follow(self._pool, request, deadline, _REDIRECTS, allow_other_hosts=True)
             if raw.status == 200:
-                streamed.append(raw)
-                return Response(200, raw.headers, None)
+                return Response(200, raw.headers, _limit_size(raw, request, deadline, limit_bytes))
             return _read_response(request, raw, deadline)
 
-        response = self._retry(request, deadline, attempt)
-        return _limit_size(streamed[0], request, deadline, limit_bytes) if streamed else response
+        return self._retry(request, deadline, attempt)
 
     def _retry(self, request: Request, deadline: Deadline, attempt: Callable[[], Response]) -> Response:
         backoff_seconds = self.policy.first_backoff_seconds
