@@ -8,9 +8,9 @@ again completes it.
 from collections import Counter
 from typing import Any
 
-from controlplane.erasure import account_leftovers
-from controlplane.erasure.account_leftovers import FormerAccount
+from controlplane.erasure import accounts
 from controlplane.erasure.accounts import (
+    FormerAccount,
     RevokedCounts,
     delete_identities,
     leave_all,
@@ -62,8 +62,8 @@ def delete_account(user_id: str, profile: UserItem | None, *, with_organizations
     if profile:
         remove_profile(profile)
     former = FormerAccount(user_id, normalize_email(profile.email) if profile else None)
-    account_leftovers.remove_choices(former, None)
-    account_leftovers.release_address(former, None)
+    accounts.remove_choices(former, None)
+    accounts.release_address(former, None)
     # From here on, no new request creates a credential for the account, but one in flight may just have written one.
     left += leave_all(user_id, with_organizations=with_organizations)
     revoked = revoked.add(_revoke_until_none_left(user_id, forget=True))

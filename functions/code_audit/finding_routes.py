@@ -5,9 +5,8 @@ from typing import Annotated
 
 from fastapi import Query, Response
 
-from code_audit.fields import SCAN_ID, expiry_of
+from code_audit.fields import SCAN_ID, ReadsFindings, expiry_of
 from code_audit.finding_schemas import Comparison, Issue, ScanIssues
-from code_audit.resources import ReadsFindings
 from controlplane.platform.http.app import ControlRouter
 from controlplane.platform.http.route import refuses
 from controlplane.scans import diff as scan_diff

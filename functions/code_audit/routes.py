@@ -5,10 +5,9 @@ from typing import Annotated, Any
 
 from fastapi import Query
 
-from code_audit.fields import REPOSITORY_ID
+from code_audit.fields import REPOSITORY_ID, SCAN
 from code_audit.preferences import APPLIED, Prefer, applied, read_wait
 from code_audit.repository_schemas import Repository
-from code_audit.resources import SCAN
 from code_audit.scan_schemas import Reason, Scan
 from code_audit.start_schemas import ScanCreate, ScanNotStarted, ScanStarted, ScanStarting, Unlocked
 from controlplane.access.access import Access, Requires, Resource

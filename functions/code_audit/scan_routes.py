@@ -2,8 +2,8 @@
 
 from typing import Annotated
 
+from code_audit.fields import SCAN
 from code_audit.preferences import APPLIED, Prefer, applied, read_wait
-from code_audit.resources import SCAN
 from code_audit.scan_schemas import ScanDetail
 from controlplane.access.access import Access, Requires
 from controlplane.platform.http.app import ControlRouter

@@ -4,9 +4,9 @@ import zlib
 from datetime import UTC, datetime, timedelta
 
 from controlplane.findings import inbox
-from controlplane.notify import mail_batches, mail_choices
-from controlplane.notify.mail_choices import FOR_ADMINS, Choice
+from controlplane.notify import mail_messages, subscriptions
 from controlplane.notify.mail_messages import NotifyMembers, SendNotification, later, post
+from controlplane.notify.subscriptions import FOR_ADMINS, Choice
 from controlplane.organizations import members
 from controlplane.platform.core import clock
 from controlplane.platform.core.ids import EventId, InboxItemId
@@ -44,7 +44,7 @@ def notify_members(message: NotifyMembers) -> None:
     after = keys.member(organization_id, message.after).sk if message.after else None
     page = members.list_members(organization_id, _PAGE, after, consistent=True)
     asked = [it.user_id for it in page.members if about not in FOR_ADMINS or it.role in {"admin", "owner"}]
-    for user_id in mail_choices.find_receivers(organization_id, asked, about):
+    for user_id in subscriptions.find_receivers(organization_id, asked, about):
         post(SendNotification(organization_id=organization_id, about=about, subject=message.subject, user_id=user_id))
     if page.next_sk is not None:
         post(message.model_copy(update={"after": page.members[-1].user_id}))
@@ -59,7 +59,7 @@ def _add_findings(event_id: EventId, subjects: tuple[str, ...]) -> None:
         return later(NotifyMembers(organization_id=organization_id, about="finding", subject=window), seconds)
 
     if urgent:
-        mail_batches.add_findings(organization_id, event_id, urgent, message)
+        mail_messages.add_findings(organization_id, event_id, urgent, message)
 
 
 def _schedule_digest(organization_id: str) -> None:
@@ -73,4 +73,4 @@ def _schedule_digest(organization_id: str) -> None:
         digest = NotifyMembers(organization_id=organization_id, about="digest", subject=day)
         return later(digest, int((due - now).total_seconds()))
 
-    mail_batches.schedule_digest(organization_id, day, message)
+    mail_messages.schedule_digest(organization_id, day, message)

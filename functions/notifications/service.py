@@ -8,7 +8,7 @@ two attempts at the same time, and none for some time after it has timed out: `n
 
 from controlplane.notify import mail_messages, webhook_deliveries, webhooks
 from controlplane.notify.webhook_deliveries import Begun, EndpointBusy, Held
-from controlplane.notify.webhook_items import Attempt, WebhookItem
+from controlplane.notify.webhooks import Attempt, WebhookItem
 from controlplane.platform.core import clock, keyring
 from controlplane.platform.core.ids import EventId, WebhookId
 from controlplane.platform.core.keyring import Unsealable

@@ -9,8 +9,14 @@ from controlplane.access.access import Access, Requires, Resource
 from controlplane.access.idempotency import IdempotencyKey, idempotent_secret
 from controlplane.notify import webhook_deliveries, webhooks
 from controlplane.notify.webhook_deliveries import EndpointDisabled, UnknownDelivery, own_event
-from controlplane.notify.webhook_items import DeliveryItem, WebhookItem
-from controlplane.notify.webhooks import UnknownWebhook, WebhookLimitReached, check_events, check_url
+from controlplane.notify.webhooks import (
+    DeliveryItem,
+    UnknownWebhook,
+    WebhookItem,
+    WebhookLimitReached,
+    check_events,
+    check_url,
+)
 from controlplane.platform.core.ids import WebhookId
 from controlplane.platform.core.urls import dashboard_base_url
 from controlplane.platform.http.app import ControlRouter

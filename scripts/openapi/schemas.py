@@ -7,8 +7,7 @@ from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import core_schema
 
 from controlplane.feedback.store import Category, Surface
-from controlplane.findings.items import Source
-from controlplane.findings.status_history import Status
+from controlplane.findings.items import Source, Status
 from controlplane.findings.vendors import ReviewState, VendorState
 from controlplane.platform.core.acting import ActorKind
 from controlplane.platform.core.acting import Source as ActionSource

@@ -8,7 +8,7 @@ import pytest
 from controlplane.code_host import repositories
 from controlplane.code_host.items import Link, RepositoryItem
 from controlplane.feedback import store as feedback
-from controlplane.findings import detections, inbox, publications, vendors
+from controlplane.findings import inbox, intake, publications, vendors
 from controlplane.platform.core.ids import InboxItemId
 from controlplane.platform.core.settings import settings
 from controlplane.platform.queues.outbox import new_entry
@@ -265,13 +265,13 @@ class TestResolvedItems:
 
     def test_a_vendors_expired_item_doesnt_prevent_a_decision(self, company: Company):
         project = make_project(company)
-        detections.record_detection(detection(project.project_id))
+        intake.record_detection(detection(project.project_id))
         item_id = vendors.decide_vendor(project, "segment", "approved", company.owner.user_id)
         assert item_id is not None
         table.delete_all([keys.inbox_item(*InboxItemId.stored(item_id).location)], PREPARED)
         assert vendors.decide_vendor(project, "segment", "ignored", company.owner.user_id) is None
         later = replace(detection(project.project_id), observed_at="2026-03-04T06:00:00.000Z")
-        detections.record_detection(later)
+        intake.record_detection(later)
         assert inbox.get_item(InboxItemId.stored(item_id)).status == "resolved"
 
     def test_resolved_items_are_kept_if_the_days_are_0(

@@ -5,10 +5,9 @@ from typing import Any
 
 import pytest
 
-from controlplane.findings import detections, inbox, publications
-from controlplane.findings.detections import Detection
-from controlplane.findings.items import Evidence, InboxItem, RuntimeVendor
-from controlplane.findings.status_history import Status
+from controlplane.findings import inbox, intake, publications
+from controlplane.findings.intake import Detection
+from controlplane.findings.items import Evidence, InboxItem, RuntimeVendor, Status
 from controlplane.platform.table import keys
 from controlplane.platform.table.table import table
 from controlplane.projects import store as projects
@@ -47,7 +46,7 @@ class Bench:
             evidence=(Evidence("A page", f"https://shop.example.com/{second}"),),
             observed_at=f"2026-03-04T05:00:{second:02d}.000Z",
         )
-        return lambda: detections.record_detection(detection)
+        return lambda: intake.record_detection(detection)
 
     def decides(self) -> Reply:
         path = f"/v1/projects/{self.project.project_id}/vendors/segment/decision"

@@ -7,8 +7,7 @@ import pytest
 
 from controlplane.code_host import repositories
 from controlplane.findings import inbox
-from controlplane.findings.items import InboxItem
-from controlplane.findings.status_history import Status
+from controlplane.findings.items import InboxItem, Status
 from controlplane.platform.table import leases
 from controlplane.platform.table.leases import Lease
 from controlplane.scans import execution, findings, reads

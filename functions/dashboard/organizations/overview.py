@@ -8,7 +8,7 @@ from controlplane.billing import store as billing
 from controlplane.code_host import repositories
 from controlplane.findings import inbox
 from controlplane.findings.inbox import InboxPage
-from controlplane.findings.status_history import Status
+from controlplane.findings.items import Status
 from controlplane.organizations.defaults import NotMember
 from controlplane.organizations.store import Membership, UnknownOrganization
 from controlplane.platform.core.plans import PLANS

@@ -9,7 +9,7 @@ from controlplane.code_host import installations as host_limits
 from controlplane.code_host.items import RepositoryItem
 from controlplane.code_host.pull_requests import PullRequestItem
 from controlplane.erasure import deletions
-from controlplane.findings import inbox, issue_attempts, opened_issues
+from controlplane.findings import inbox, issue_attempts
 from controlplane.findings.items import GithubIssue, InboxItem
 from controlplane.platform.core.ids import RepositoryId, ScanRequestId
 from controlplane.platform.core.schedules import next_run
@@ -280,10 +280,10 @@ class TestIssues:
         item = world.finding(company, repository)
         opened = GithubIssue(1, "https://github.com/demo-shop/storefront/issues/1", "2026-03-04T05:06:07Z")
         issue_attempts.complete(item.item_id, None, opened)
-        opened_issues.record_state(item.item_id, 1, is_open=False)
+        issue_attempts.record_state(item.item_id, 1, is_open=False)
         before = table_dump()
         for number, is_open in ((1, False), (2, True)):
-            opened_issues.record_state(item.item_id, number, is_open=is_open)
+            issue_attempts.record_state(item.item_id, number, is_open=is_open)
             assert table_dump() == before
 
     def test_other_issues_are_ignored(self, events: Events, repository: RepositoryItem, code_host: GitHub):

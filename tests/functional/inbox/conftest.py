@@ -7,8 +7,7 @@ from urllib.parse import quote
 import pytest
 
 from controlplane.findings import inbox, publications
-from controlplane.findings.items import Discovery, InboxItem
-from controlplane.findings.status_history import Status
+from controlplane.findings.items import Discovery, InboxItem, Status
 from tests.support.api import Api, Reply
 from tests.support.world import World, table_dump
 

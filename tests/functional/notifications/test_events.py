@@ -4,7 +4,7 @@ import pytest
 
 from controlplane.api_keys import changes as key_changes
 from controlplane.api_keys import store as api_keys
-from controlplane.findings import detections, inbox, publications, vendors
+from controlplane.findings import inbox, intake, publications, vendors
 from controlplane.organizations import invitees
 from controlplane.organizations import store as organizations
 from controlplane.platform.core.ids import InvitationId, KeyId, MemberId
@@ -60,7 +60,7 @@ def test_each_way_in_which_a_finding_is_opened_or_resolved_is_an_event(world, co
 def test_a_vendors_finding_is_opened_by_its_detection_and_resolved_by_the_decision(world, company, now):
     repository = world.connected_repository(company)
     project_id = repository.links[0].project_id
-    detections.record_detection(detection(project_id))
+    intake.record_detection(detection(project_id))
     now.advance(1)
     item_id = vendors.decide_vendor(get_project(project_id), "segment", "approved", company.owner.user_id)
     assert told(company) == [("finding.opened", [item_id]), ("finding.resolved", [item_id])]

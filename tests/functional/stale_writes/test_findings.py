@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from controlplane.findings import detections, publications, vendors
+from controlplane.findings import intake, publications, vendors
 from controlplane.findings.items import Discovery, Evidence
 from controlplane.findings.vendors import VendorItem
 from controlplane.platform.table import keys
@@ -62,7 +62,7 @@ class Vendor:
         return keys.vendor(*self.project.project_id.location, "segment")
 
     def detect(self, at: str = OBSERVED_AT) -> None:
-        detections.record_detection(replace(detection(self.project.project_id), observed_at=at))
+        intake.record_detection(replace(detection(self.project.project_id), observed_at=at))
 
     def approve(self) -> None:
         vendors.decide_vendor(self.project, "segment", "approved", self.decided_by)
@@ -118,7 +118,7 @@ def _detection(world: World, first: Callable[[Vendor], Any], earlier: Callable[[
         world,
         first,
         earlier,
-        lambda it, read: detections._if_unchanged(it.key, read, {"domain": "stale.example"}),
+        lambda it, read: intake._if_unchanged(it.key, read, {"domain": "stale.example"}),
     )
 
 

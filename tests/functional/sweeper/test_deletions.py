@@ -12,7 +12,7 @@ from controlplane.code_host.items import Link
 from controlplane.erasure import deletions, leftovers
 from controlplane.erasure.cleanup import SETTLED_AFTER_SECONDS
 from controlplane.feedback import store as feedback
-from controlplane.findings import detections, issue_attempts, publications, vendors
+from controlplane.findings import intake, issue_attempts, publications, vendors
 from controlplane.organizations import invitees
 from controlplane.organizations import store as organizations
 from controlplane.platform.core.ids import ProjectId
@@ -227,7 +227,7 @@ class TestOrganization:
         assert slug["expiresAt"] == now.seconds + 90 * 86_400
         # Findings that were in flight find no project and no organization.
         with pytest.raises(organizations.UnknownOrganization):
-            detections.record_detection(detection(populated.project.project_id, "hotjar"))
+            intake.record_detection(detection(populated.project.project_id, "hotjar"))
 
     def test_the_audit_log_of_every_month_is_deleted(self, world: World, now: FakeClock):
         now.seconds = 1_763_596_800.0  # 2025-11-20

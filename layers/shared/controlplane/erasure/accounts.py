@@ -1,17 +1,21 @@
 """How an account is deleted: by its person on the pages, or by the operator.
 
-A person's own deletion is one transaction, whose rest the sweep removes. The operator's is made of steps that can be
-repeated, because it also searches the whole table.
+A person's own deletion is one transaction, and the sweep removes the rest, step by step as in `leftovers`: what a crash
+left, what concurrent requests have just written, and what grants no access. The operator's is made of steps that can
+be repeated, because it also searches the whole table.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 
 from controlplane.erasure import deletions
 from controlplane.erasure.deletions import LastOwnerOf
-from controlplane.organizations import members
+from controlplane.feedback import store as feedback
+from controlplane.notify import mails, subscriptions
+from controlplane.organizations import invitees, members
 from controlplane.organizations import store as organizations
 from controlplane.organizations.items import OrganizationItem
 from controlplane.organizations.members import LastOwner
@@ -20,6 +24,8 @@ from controlplane.people import credential_index, identities, revocations
 from controlplane.people.identities import Listing
 from controlplane.people.revocations import StoredCredential
 from controlplane.people.users import UserItem
+from controlplane.platform.core import acting
+from controlplane.platform.core.acting import Actor
 from controlplane.platform.core.naming import normalize_email
 from controlplane.platform.core.observability import logger
 from controlplane.platform.table import keys
@@ -27,6 +33,7 @@ from controlplane.platform.table.parallel import read_both, read_each
 from controlplane.platform.table.retry import WriteConflict, retry_on_conflict
 from controlplane.platform.table.table import Delete, LegFailed, Unrecorded, table
 
+_PAGE = 25
 _PAGE = 25
 
 
@@ -174,3 +181,76 @@ def remove_profile(profile: UserItem) -> None:
         if failure.leg != "profile":
             raise
         # A concurrent run of this command was faster.
+
+
+class FormerAccount(NamedTuple):
+    """A deleted account. `address`: None while everything is removed again, for late writers."""
+
+    user_id: str
+    address: str | None
+
+
+type Step = Callable[[FormerAccount, str | None], str | None]
+
+
+def erase_credentials(account: FormerAccount, after: str | None) -> str | None:
+    """Erases a page of the credentials."""
+    page = credential_index.list_credentials(account.user_id, _PAGE, after)
+    revocations.erase_all(page.credentials)
+    return page.next_sk
+
+
+def end_memberships(account: FormerAccount, after: str | None) -> str | None:
+    """Ends memberships that began while the account was deleted, on behalf of the person."""
+    del after
+    with acting.on_behalf(Actor("person", account.user_id, "page")):
+        for held in organizations.get_account(account.user_id).memberships:
+            with suppress(members.UnknownMember):
+                members.remove_member(held.organization_id, account.user_id)
+    return None
+
+
+def remove_identities(account: FormerAccount, after: str | None) -> str | None:
+    """Deletes the identities, so that none leads to the account."""
+    del after
+    identities.delete_all(account.user_id)
+    return None
+
+
+def remove_reports(account: FormerAccount, after: str | None) -> str | None:
+    """Deletes a page of the person's feedback."""
+    return feedback.delete_reports_of(account.user_id, after)
+
+
+def remove_choices(account: FormerAccount, after: str | None) -> str | None:
+    """Deletes the organizations that the person blocked, the emails to the person, and the choice of emails."""
+    del after
+    invitees.forget_blocks(account.user_id)
+    mails.forget(account.user_id)
+    subscriptions.forget_choices(account.user_id)
+    return None
+
+
+def release_address(account: FormerAccount, after: str | None) -> str | None:
+    """Declines the invitations to the address, on behalf of the person, and deletes everything stored about it.
+
+    Does nothing if another account has the address by now.
+    """
+    del after
+    if account.address is None or table.get(keys.user_email(account.address)) is not None:
+        return None
+    with acting.on_behalf(Actor("person", account.user_id, "page")):
+        invitees.decline_all(account.address)
+    invitees.forget_address(account.address)
+    subscriptions.forget_address(account.address)
+    return None
+
+
+STEPS: tuple[Step, ...] = (
+    erase_credentials,
+    end_memberships,
+    remove_identities,
+    remove_reports,
+    remove_choices,
+    release_address,
+)

@@ -14,7 +14,7 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-from controlplane.erasure import account_leftovers, leftovers
+from controlplane.erasure import accounts, leftovers
 from controlplane.platform.core import clock, ids
 from controlplane.platform.core.ids import ScanId
 from controlplane.platform.queues.deletion_items import DeletionItem
@@ -95,8 +95,8 @@ def _continue(deletion: DeletionItem) -> DeletionItem | None:
 def _steps_of(deletion: DeletionItem, *, final: bool) -> list[Callable[[str | None], str | None]]:
     """Returns the steps of the deletion. Each takes a position and returns the next one."""
     if ids.is_root(ids.USER, deletion.subject_id):
-        account = account_leftovers.FormerAccount(deletion.subject_id, deletion.address)
-        return [partial(step, account) for step in account_leftovers.STEPS]
+        account = accounts.FormerAccount(deletion.subject_id, deletion.address)
+        return [partial(step, account) for step in accounts.STEPS]
     subject = leftovers.Subject.of(deletion, final=final)
     return [partial(step, subject) for step in _STEPS[deletion.subject_id.partition("_")[0]]]
 

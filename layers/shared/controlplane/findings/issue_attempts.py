@@ -28,7 +28,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, NamedTuple
 
-from controlplane.findings import inbox, opened_issues
+from controlplane.findings import inbox
 from controlplane.findings.items import GithubIssue, InboxItem
 from controlplane.organizations.store import role_check
 from controlplane.platform.core import clock
@@ -288,7 +288,7 @@ def complete(
     )
     try:
         table.transact(
-            {"item": recorded, "attempt": ends, **opened_issues.legs(repository_id, issue.number, item_id)},
+            {"item": recorded, "attempt": ends, **legs(repository_id, issue.number, item_id)},
             _recorded(Action.ISSUE_RECORD, item_id, {"number": issue.number, "url": issue.url}),
         )
     except LegFailed as failure:
@@ -359,3 +359,42 @@ def resend_overdue(run: SweepRun) -> None:
                 send_message(attempt.item_id)
                 put_off(attempt, _RESENT_SECONDS)
                 run.finished += 1
+
+
+def legs(repository_id: RepositoryId | None, number: int, item_id: InboxItemId) -> dict[str, Leg]:
+    """Returns the leg that makes the issue lead to its item."""
+    if repository_id is None:
+        return {}
+    return {"issue": Put({**keys.opened_issue(repository_id, number, item_id.local)._asdict(), "itemId": item_id})}
+
+
+def find_items(repository_id: RepositoryId, number: int) -> list[InboxItemId]:
+    """Returns the items that have the issue: none for most issues. Consistent."""
+    pk = keys.finding_history_pk(repository_id)
+    page = table.query(pk, prefix=keys.opened_issue_prefix(number), consistent=True)
+    return [InboxItemId.stored(item["itemId"]) for item in page.items]
+
+
+def record_state(item_id: InboxItemId, number: int, *, is_open: bool) -> None:
+    """Records in the item whether its issue is open. Does nothing if it has another issue or was deleted.
+
+    Nor if it says so already. The item's status doesn't change: the next scan decides whether the finding is gone.
+    """
+    before, after = ("closed", "open") if is_open else ("open", "closed")
+    # An open issue has no state until it was closed once.
+    unset = "" if is_open else "attribute_not_exists(#githubIssue.#state) OR "
+    change = Update(
+        keys.inbox_item(*item_id.location),
+        "SET #githubIssue.#state = :after",
+        f"#githubIssue.#number = :number AND ({unset}#githubIssue.#state = :before)",
+        {"number": number, "before": before, "after": after},
+    )
+    record = Recorded(
+        Action.ISSUE_CHANGE_STATE,
+        item_id.organization_id,
+        item_id,
+        before={"state": before},
+        after={"state": after},
+    )
+    with suppress(LegFailed):
+        table.transact({"item": change}, record)

@@ -6,8 +6,7 @@ from itertools import batched
 from typing import Any
 
 from controlplane.findings import inbox
-from controlplane.findings.items import LISTED, Discovery, InboxItem, Resolution, resolved_by
-from controlplane.findings.status_history import Status
+from controlplane.findings.items import LISTED, Discovery, InboxItem, Resolution, Status, resolved_by
 from controlplane.platform.core.ids import InboxItemId
 from controlplane.platform.queues import events
 from controlplane.platform.queues.outbox import Entry

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from controlplane.notify.webhook_items import TIMEOUT, Attempt, DeliveryItem, WebhookItem
+from controlplane.notify.webhooks import TIMEOUT, Attempt, DeliveryItem, WebhookItem
 from controlplane.organizations import store as organizations
 from controlplane.platform.core import clock
 from controlplane.platform.core.actions import Action
