@@ -82,8 +82,8 @@ async def list_repositories(access: ListsOfCodeAudit, limit: Limit = 50, cursor:
         lambda: repositories.list_repositories(organization_id, limit, codec.after),
         lambda: projects.list_projects(organization_id, _PROJECTS_AHEAD, None),
     )
-    linked = repositories.find_linked_projects(page.repositories, newest.projects)
-    return Page([Repository.of(item, linked) for item in page.repositories], codec.cursor(page.next_sk))
+    linked = repositories.find_linked_projects(page.items, newest.projects)
+    return Page([Repository.of(item, linked) for item in page.items], codec.cursor(page.next_sk))
 
 
 @router.get("/v1/code-audit/scans", operation_id="listScans", summary="List scans")
@@ -98,7 +98,7 @@ async def list_scans(
     organization_id = access.organization_id
     codec = CursorCodec(cursor, "listScans", organization_id, repository_id or "", status or "")
     page = reads.list_scans(organization_id, limit, codec.after, repository_id, status)
-    return Page([Scan.of(scan) for scan in page.scans], codec.cursor(page.next_sk))
+    return Page([Scan.of(scan) for scan in page.items], codec.cursor(page.next_sk))
 
 
 @router.post(

@@ -159,7 +159,7 @@ def _digest(membership: Membership, day: str) -> Values | None:
     opened = inbox.read_positions(organization_id, "open", _MOST_OPEN, None)
     scans = [
         scan
-        for scan in reads.list_scans(organization_id, _MOST_SCANS, None).scans
+        for scan in reads.list_scans(organization_id, _MOST_SCANS, None).items
         if scan.status == "completed" and f"{start}" <= scan.created_at < f"{end}"
     ]
     counted = Counter(item.priority for item in opened.items)

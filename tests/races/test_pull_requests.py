@@ -153,7 +153,7 @@ class Review:
         """Completes the scan in place of its worker."""
         for letter in self.sqs.at(Queue.SCAN_EXECUTION.url):
             self.sqs.letters.remove(letter)
-        for scan in reads.list_scans(self.repository.organization_id, 10, None).scans:
+        for scan in reads.list_scans(self.repository.organization_id, 10, None).items:
             if scan.is_open and scan.lease.until <= clock.now():
                 lease, running = execution.acquire_scan(scan.scan_id, 60)
                 execution.complete_scan(running, lease, 0, 0, Coverage(1, 1, {}))
@@ -164,7 +164,7 @@ class Review:
         return bool(self.host.comments) and all(state.conclusion for _, state in self.host.checks)
 
     def check(self) -> None:
-        scans = reads.list_scans(self.repository.organization_id, 10, None).scans
+        scans = reads.list_scans(self.repository.organization_id, 10, None).items
         assert [scan.status for scan in scans] == ["completed"]
         assert [sha for sha, _ in self.host.checks] == [SHA]
         assert self.host.checks[0][1].conclusion == "neutral"

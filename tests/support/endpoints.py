@@ -136,7 +136,7 @@ class Line:
 
     @staticmethod
     def deliveries(webhook: WebhookItem) -> list[DeliveryItem]:
-        return webhook_deliveries.list_deliveries(webhook.webhook_id, 50, None).deliveries
+        return webhook_deliveries.list_deliveries(webhook.webhook_id, 50, None).items
 
     @staticmethod
     def read(webhook: WebhookItem) -> WebhookItem:

@@ -172,7 +172,7 @@ class ScanLine:
         raise LookupError("nothing was asked for")
 
     def scan(self) -> ScanItem:
-        (scan,) = reads.list_scans(self.company.organization_id, 10, None).scans
+        (scan,) = reads.list_scans(self.company.organization_id, 10, None).items
         return reads.get_scan(scan.scan_id)
 
     def published(self) -> list[InboxItem]:

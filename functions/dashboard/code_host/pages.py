@@ -44,7 +44,7 @@ async def show_repositories(session: MemberSees) -> Response:
         "repositories",
         session,
         done=_DONE,
-        repositories=connected.repositories,
+        repositories=connected.items,
         next_cursor=codec.cursor(connected.next_sk),
         is_offered=session.is_admin and is_configured(),
     )

@@ -209,7 +209,7 @@ def _webhook(session: WebSession, own_id: WebhookId, failure: ApiError | None = 
         failure,
         done=_DONE,
         webhook=webhook,
-        deliveries=listed.deliveries,
+        deliveries=listed.items,
         next_cursor=codec.cursor(listed.next_sk),
         is_first=codec.after is None,
         saved=saved,

@@ -168,7 +168,7 @@ def _scans(session: WebSession, failure: ApiError | None = None) -> Response:
     def list_completed() -> list[ScanItem]:
         if codec.after is not None:
             return []
-        return reads.list_scans(organization_id, TREND_SCANS, None, repository_id, "completed").scans
+        return reads.list_scans(organization_id, TREND_SCANS, None, repository_id, "completed").items
 
     (listed, completed), (connected, own) = read_both(
         lambda: read_both(
@@ -189,7 +189,7 @@ def _scans(session: WebSession, failure: ApiError | None = None) -> Response:
         "scans",
         session,
         failure,
-        scans=listed.scans,
+        scans=listed.items,
         next_cursor=codec.cursor(listed.next_sk),
         is_first=codec.after is None,
         filters=filters,

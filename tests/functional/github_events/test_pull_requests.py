@@ -45,7 +45,7 @@ COMMENTS = "POST /repos/{owner}/{repo}/issues/{issue_number}/comments"
 def scans_of(repository: RepositoryItem) -> list[ScanItem]:
     """Returns the repository's scans, the newest first."""
     page = reads.list_scans(repository.organization_id, 100, None, repository.repository_id)
-    return page.scans
+    return page.items
 
 
 def scan_production(events: Events, repository: RepositoryItem) -> None:
@@ -408,7 +408,7 @@ class TestFailures:
         for _ in range(4):
             events.work(Queue.SCAN_PREPARATION)
             now.advance(31)
-        assert reads.list_scans(reviewed.organization_id, 10, None).scans == []
+        assert reads.list_scans(reviewed.organization_id, 10, None).items == []
         now.advance(3_600)
         assert swept(scan_starts.start_queued) == 1
         events.scan()

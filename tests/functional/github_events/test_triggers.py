@@ -36,7 +36,7 @@ MAIN = ref_digest("refs/heads/main")
 def prepared_scans(events: Events, repository: RepositoryItem) -> list[tuple[str, str]]:
     """Returns the trigger and commit of each scan, the newest first, after all were prepared."""
     events.work(Queue.SCAN_PREPARATION)
-    scans = reads.list_scans(repository.organization_id, 100, None, repository.repository_id).scans
+    scans = reads.list_scans(repository.organization_id, 100, None, repository.repository_id).items
     return [(scan.cause.trigger, scan.head_commit_sha) for scan in scans]
 
 
@@ -203,7 +203,7 @@ class TestSchedule:
             assert swept(scan_starts.queue_scheduled) == 1
             assert swept(scan_starts.start_queued) == 1
             assert prepared_scans(events, repository)[0][0] == "scheduled"
-            finish(reads.list_scans(repository.organization_id, 1, None).scans[0])
+            finish(reads.list_scans(repository.organization_id, 1, None).items[0])
 
     def test_an_entry_of_an_earlier_schedule_has_no_effect(self, company: Company, now):
         repository = connect(company, schedule="daily")

@@ -421,7 +421,7 @@ def test_nothing_is_removed_a_second_time_before_late_writers_have_ended(company
 
 
 def test_an_attempt_at_an_issue_is_deleted_with_its_item(populated: PopulatedOrganization):
-    assert len(issue_attempts.list_attempts().attempts) == 1
+    assert len(issue_attempts.list_attempts().items) == 1
     projects.delete_project(populated.project)
     clean_up()
-    assert issue_attempts.list_attempts().attempts == []
+    assert issue_attempts.list_attempts().items == []

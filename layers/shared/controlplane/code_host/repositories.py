@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 from controlplane.code_host.items import HostedRepository, Link, LinkSettings, RepositoryItem
 from controlplane.organizations.store import admin_check
@@ -16,7 +16,7 @@ from controlplane.platform.table import keys
 from controlplane.platform.table.legs import set_expression
 from controlplane.platform.table.retry import WriteConflict, retry_on_conflict
 from controlplane.platform.table.stored import to_map
-from controlplane.platform.table.table import Check, Delete, Leg, LegFailed, Put, Recorded, Update, table
+from controlplane.platform.table.table import Check, Delete, Leg, LegFailed, Put, QueryPage, Recorded, Update, table
 from controlplane.projects.items import ProjectItem
 
 MAX_LINKS = 10
@@ -45,14 +45,9 @@ class AlreadyLinked(Conflict):
     message = "The project is already linked to this repository. Change the link with PATCH."
 
 
-class RepositoryPage(NamedTuple):
-    repositories: list[RepositoryItem]
-    next_sk: str | None
-
-
 def list_repositories(
     organization_id: str, limit: int, after: str | None, *, consistent: bool = False
-) -> RepositoryPage:
+) -> QueryPage[RepositoryItem]:
     """Returns one page of the organization's repositories, the most recently connected first."""
     page = table.query(
         keys.organization_pk(organization_id),
@@ -62,7 +57,7 @@ def list_repositories(
         after=after,
         consistent=consistent,
     )
-    return RepositoryPage([RepositoryItem.from_item(item) for item in page.items], page.next_sk)
+    return page.read(RepositoryItem.from_item)
 
 
 def list_all_repositories(organization_id: str, *, consistent: bool = False) -> list[RepositoryItem]:

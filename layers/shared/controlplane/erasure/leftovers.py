@@ -60,12 +60,12 @@ class Subject(NamedTuple):
                 return cls(parsed, parsed.organization_id, attribute, final, since)
         raise LookupError("a deletion names nothing that can be deleted")
 
-    def page(self, prefix: str, after: str | None) -> QueryPage:
+    def page(self, prefix: str, after: str | None) -> QueryPage[dict[str, Any]]:
         """Returns a page of the organization's items. Consistent, so that no item written before is missed."""
         pk = keys.organization_pk(self.organization_id)
         return table.query(pk, prefix=prefix, after=after, limit=_PAGE, consistent=True)
 
-    def own(self, page: QueryPage) -> list[dict[str, Any]]:
+    def own(self, page: QueryPage[dict[str, Any]]) -> list[dict[str, Any]]:
         """Returns the items of the page that belong to the subject."""
         return [it for it in page.items if self.attribute is None or it.get(self.attribute) == self.subject_id]
 

@@ -48,6 +48,7 @@ from controlplane.platform.table.table import (
     Leg,
     LegFailed,
     Put,
+    QueryPage,
     Recorded,
     StoreError,
     Unrecorded,
@@ -256,11 +257,6 @@ def refuse(attempt: AttemptItem, reason: str) -> None:
         raise AttemptChanged from None
 
 
-def withdraw(attempt: AttemptItem) -> None:
-    """Ends an attempt that, as a person has confirmed, created no issue. Raises AttemptChanged."""
-    refuse(attempt, "withdrawn")
-
-
 def complete(
     item_id: InboxItemId,
     marker: str | None,
@@ -331,15 +327,9 @@ def find_progress(item_id: InboxItemId) -> IssueProgress | None:
 # Operators
 
 
-class AttemptPage(NamedTuple):
-    attempts: list[AttemptItem]
-    next_sk: str | None
-
-
-def list_attempts(limit: int | None = None, after: str | None = None) -> AttemptPage:
+def list_attempts(limit: int | None = None, after: str | None = None) -> QueryPage[AttemptItem]:
     """Returns the pending attempts of all organizations, ordered by item. Eventually consistent."""
-    page = table.query(keys.ISSUE_ATTEMPTS_PK, limit=limit, after=after)
-    return AttemptPage([AttemptItem.from_item(item) for item in page.items], page.next_sk)
+    return table.query(keys.ISSUE_ATTEMPTS_PK, limit=limit, after=after).read(AttemptItem.from_item)
 
 
 # Messages

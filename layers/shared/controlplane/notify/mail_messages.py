@@ -4,7 +4,7 @@ Two emails to an organization's members are due later: new P0 findings of a few 
 message that sends one is an outbox entry with a time, written in the transaction of its subject.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import Field, TypeAdapter
@@ -13,7 +13,6 @@ from controlplane.notify.subscriptions import Choice
 from controlplane.platform.core import clock
 from controlplane.platform.queues import messages
 from controlplane.platform.queues.messages import Message, OrganizationEvent, Queue, send
-from controlplane.platform.queues.outbox import Entry
 from controlplane.platform.table import keys
 from controlplane.platform.table.retry import WriteConflict, retry_on_conflict
 from controlplane.platform.table.table import Leg, LegFailed, Put, Unrecorded, Update, table
@@ -90,11 +89,6 @@ def post(message: Message) -> None:
     send(Queue.EMAILS, message.model_dump(by_alias=True))
 
 
-def later(message: Message, seconds: int) -> Entry:
-    """Returns the entry of a message that the sweep sends after this time."""
-    return messages.entry(Queue.EMAILS, message, seconds)
-
-
 class Batch(NamedTuple):
     """The findings of one email: how many there are, and the IDs of the first."""
 
@@ -102,14 +96,8 @@ class Batch(NamedTuple):
     item_ids: list[str]
 
 
-def add_findings(
-    organization_id: str, event_id: str, item_ids: Iterable[str], message: Callable[[str, int], Entry]
-) -> None:
-    """Adds the findings of an event to the email of this window, once.
-
-    message: returns the entry that sends the email of a window, named by its argument, after a number of seconds.
-    """
-    added = list(item_ids)
+def add_findings(organization_id: str, event_id: str, added: Sequence[str]) -> None:
+    """Adds the findings of an event to the email of this window, once."""
     window = str(int(clock.now() // WINDOW_SECONDS))
     key = keys.mail_batch(organization_id, window)
     expires_at = int(clock.now()) + _KEPT_SECONDS
@@ -125,7 +113,8 @@ def add_findings(
         if batch is None:
             ends_in = int((int(window) + 1) * WINDOW_SECONDS - clock.now())
             legs["batch"] = Put({**key._asdict(), **values, "expiresAt": expires_at}, "attribute_not_exists(pk)")
-            legs["message"] = message(window, ends_in + _MARGIN_SECONDS).leg
+            notify = NotifyMembers(organization_id=organization_id, about="finding", subject=window)
+            legs["message"] = messages.entry(Queue.EMAILS, notify, ends_in + _MARGIN_SECONDS).leg
         else:
             unchanged = {**values, "seen": batch.size}
             legs["batch"] = Update(key, "SET #items = :items, #count = :count", "#count = :seen", unchanged)
@@ -144,16 +133,16 @@ def find_batch(organization_id: str, window: str) -> Batch | None:
     return Batch(item["count"], item["items"]) if item else None
 
 
-def schedule_digest(organization_id: str, day: str, message: Callable[[], Entry]) -> None:
-    """Leaves the digest of this day to the sweep, once."""
+def schedule_digest(organization_id: str, day: str, seconds: int) -> None:
+    """Leaves the digest of this day to the sweep, once, after that many seconds."""
     key = keys.digest(organization_id, day)
     if table.get(key) is not None:
         return
     marker = {**key._asdict(), "expiresAt": int(clock.now()) + _KEPT_SECONDS}
+    notify = NotifyMembers(organization_id=organization_id, about="digest", subject=day)
+    message = messages.entry(Queue.EMAILS, notify, seconds)
     try:
-        table.transact(
-            {"digest": Put(marker, "attribute_not_exists(pk)"), "message": message().leg}, Unrecorded.MESSAGE
-        )
+        table.transact({"digest": Put(marker, "attribute_not_exists(pk)"), "message": message.leg}, Unrecorded.MESSAGE)
     except LegFailed as failure:
         if failure.leg != "digest":
             raise

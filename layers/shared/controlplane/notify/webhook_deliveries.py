@@ -7,7 +7,7 @@ it has sent the request and before it has recorded the result. An attempt also t
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 from controlplane.notify.webhooks import TIMEOUT, Attempt, DeliveryItem, WebhookItem
 from controlplane.organizations import store as organizations
@@ -27,6 +27,7 @@ from controlplane.platform.table.table import (
     Leg,
     LegFailed,
     Put,
+    QueryPage,
     Recorded,
     StoreError,
     Unrecorded,
@@ -69,13 +70,6 @@ class EndpointBusy(StoreError):
 
     def __init__(self, seconds: int) -> None:
         self.seconds = seconds
-
-
-class DeliveryPage(NamedTuple):
-    """Deliveries, those of the latest events first, and the sort key after which the next page starts."""
-
-    deliveries: list[DeliveryItem]
-    next_sk: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,8 +130,11 @@ def _message(delivery: DeliveryItem, attempt: int, after_seconds: int) -> Entry:
 # Reading
 
 
-def list_deliveries(webhook_id: WebhookId, limit: int, after: str | None) -> DeliveryPage:
-    """Returns one page of the endpoint's deliveries. Consistent, because people look for what they just replayed."""
+def list_deliveries(webhook_id: WebhookId, limit: int, after: str | None) -> QueryPage[DeliveryItem]:
+    """Returns one page of the endpoint's deliveries, those of the latest events first.
+
+    Consistent, because people look for what they just replayed.
+    """
     organization_id, local = webhook_id.location
     page = table.query(
         keys.organization_pk(organization_id),
@@ -147,7 +144,7 @@ def list_deliveries(webhook_id: WebhookId, limit: int, after: str | None) -> Del
         after=after,
         consistent=True,
     )
-    return DeliveryPage([DeliveryItem.from_item(item) for item in page.items], page.next_sk)
+    return page.read(DeliveryItem.from_item)
 
 
 def get_delivery(webhook_id: WebhookId, event_id: EventId) -> tuple[DeliveryItem, str | None]:

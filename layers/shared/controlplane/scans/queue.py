@@ -117,7 +117,7 @@ def _must_wait(repository: RepositoryItem) -> bool:
 def _has_enough(organization_id: str, most: int) -> bool:
     """Returns whether the organization has that many scans. Lists lag, so there may be a few more."""
     return most <= 0 or any(
-        len(reads.list_scans(organization_id, most, None, status=status).scans) >= most
+        len(reads.list_scans(organization_id, most, None, status=status).items) >= most
         for status in ("running", "queued")
     )
 

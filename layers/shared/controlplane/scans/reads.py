@@ -1,22 +1,17 @@
 """Reads of scan requests and scans: by id, as a repository's active work, and in lists."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from controlplane.organizations.items import BillingItem
 from controlplane.platform.core.ids import RepositoryId, ScanId, ScanRequestId
 from controlplane.platform.table import keys
 from controlplane.platform.table.stored import read_map
-from controlplane.platform.table.table import PRIMARY, table
+from controlplane.platform.table.table import PRIMARY, QueryPage, table
 from controlplane.scans.inventories import Inventory, ScanWithInventory
 from controlplane.scans.items import RequestItem, ScanItem, Status, UnknownRequest, UnknownScan, Work, WorkId, work_key
 
 _PAGE = 100
-
-
-class ScanPage(NamedTuple):
-    scans: list[ScanItem]
-    next_sk: str | None
 
 
 def get_request(request_id: ScanRequestId) -> RequestItem:
@@ -98,14 +93,14 @@ def list_scans(
     after: str | None,
     repository_id: str | None = None,
     status: Status | None = None,
-) -> ScanPage:
+) -> QueryPage[ScanItem]:
     """Returns one page of the organization's scans, newest first, optionally filtered by repository and status.
 
     The page is empty if the repository isn't one of the organization.
     """
     own_id = RepositoryId.parse(repository_id or "")
     if repository_id is not None and (own_id is None or own_id.organization_id != organization_id):
-        return ScanPage([], None)
+        return QueryPage([], None)
     if repository_id is not None and status is not None:
         index, pk = keys.SCANS_BY_REPOSITORY_AND_STATUS, f"{repository_id}#{status}"
     elif repository_id is not None:
@@ -115,4 +110,4 @@ def list_scans(
     else:
         index, pk = PRIMARY, keys.organization_pk(organization_id)
     page = table.query(pk, prefix=keys.SCAN_PREFIX, newest_first=True, limit=limit, after=after, index=index)
-    return ScanPage([ScanItem.from_item(item) for item in page.items], page.next_sk)
+    return page.read(ScanItem.from_item)
