@@ -55,13 +55,8 @@ def connect_granted(organization_id: str, hosted: HostedRepository, user_id: str
     try:
         return repositories.connect_repository(organization_id, hosted, legs)
     except LegFailed as failure:
-        if failure.leg == "caller":
-            raise Forbidden from None
-        if failure.leg == "installation":
-            raise InstallationTaken from None
-        if failure.leg == "organization":
-            raise UnknownOrganization from None
-        raise
+        errors = {"caller": Forbidden, "installation": InstallationTaken, "organization": UnknownOrganization}
+        raise failure.mapped(errors) from None
 
 
 def find_organization(installation_id: int) -> str | None:

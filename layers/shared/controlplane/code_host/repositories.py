@@ -148,11 +148,7 @@ def _update_description(
         try:
             table.transact({**extra_legs, "repository": change}, record)
         except LegFailed as failure:
-            if failure.leg == "name":
-                raise UnknownRepository from None
-            if failure.leg != "repository":
-                raise
-            raise WriteConflict from None
+            raise failure.mapped({"name": UnknownRepository, "repository": WriteConflict}) from None
         return replace(stored, **asdict(hosted), access_lost_at=None)
 
     return retry_on_conflict(update, "the repository")
@@ -252,13 +248,8 @@ def _transact(legs: Mapping[str, Leg], record: Recorded) -> None:
     try:
         table.transact(legs, record)
     except LegFailed as failure:
-        if failure.leg == "caller":
-            raise Forbidden from None
-        if failure.leg == "project":
-            raise ProjectGone from None
-        if failure.leg != "repository":
-            raise
-        raise WriteConflict from None
+        errors = {"caller": Forbidden, "project": ProjectGone, "repository": WriteConflict}
+        raise failure.mapped(errors) from None
 
 
 def _with_link(repository: RepositoryItem, link: Link) -> tuple[Link, ...]:

@@ -56,11 +56,8 @@ def publish_advisory(discovery: Discovery) -> list[Entry]:
         try:
             return inbox.transact_and_tell([change], around, record)
         except LegFailed as failure:
-            if failure.leg == "organization":
-                raise UnknownOrganization from None
-            if failure.leg == "project":
-                raise UnknownProject from None
-            raise WriteConflict from None
+            errors = {"organization": UnknownOrganization, "project": UnknownProject}
+            raise failure.mapped(errors, WriteConflict) from None
 
     return retry_on_conflict(publish, "the item")
 

@@ -40,21 +40,10 @@ from controlplane.platform.queues.sweep_runs import SweepRun
 from controlplane.platform.table import keys
 from controlplane.platform.table.codec import present
 from controlplane.platform.table.keys import Key
+from controlplane.platform.table.legs import Check, Delete, Leg, Put, Recorded, Unrecorded, Update
+from controlplane.platform.table.retry import ConditionFailed, LegFailed, StoreError
 from controlplane.platform.table.stored import SPARSE, StoredItem, to_map
-from controlplane.platform.table.table import (
-    Check,
-    ConditionFailed,
-    Delete,
-    Leg,
-    LegFailed,
-    Put,
-    QueryPage,
-    Recorded,
-    StoreError,
-    Unrecorded,
-    Update,
-    table,
-)
+from controlplane.platform.table.table import QueryPage, table
 
 State = Literal["wanted", "sending", "linking"]
 
@@ -152,12 +141,9 @@ def begin_attempt(
     try:
         table.transact(legs, _recorded(Action.ISSUE_REQUEST, item_id, present(existing=existing)))
     except LegFailed as failure:
-        if failure.leg == "caller":
-            raise RoleLost from None
-        if failure.leg == "repository":
-            raise RepositoryUnlinked from None
-        if failure.leg == "item":
-            raise (inbox.UnknownItem if failure.item is None else IssueExists) from None
+        if failure.leg != "attempt":
+            item_error = inbox.UnknownItem if failure.item is None else IssueExists
+            raise failure.mapped({"caller": RoleLost, "repository": RepositoryUnlinked}, item_error) from None
         pending = AttemptItem.from_item(failure.item or {})
         return pending, pending.marker == attempt.marker  # its own marker: the response to our write was lost
     return attempt, True

@@ -151,11 +151,8 @@ def decide_vendor(
         try:
             inbox.transact_and_tell(changes, legs, record)
         except LegFailed as failure:
-            if failure.leg == "caller":
-                raise Forbidden from None
-            if failure.leg == "project":
-                raise UnknownProject from None
-            raise WriteConflict from None  # the vendor was detected or decided on, or its finding changed
+            # WriteConflict: the vendor was detected or decided on, or its finding changed.
+            raise failure.mapped({"caller": Forbidden, "project": UnknownProject}, WriteConflict) from None
         return finding.item_id if finding else None
 
     return retry_on_conflict(decide, "the vendor")

@@ -19,19 +19,10 @@ from controlplane.platform.core.webhook_urls import UnacceptableUrl
 from controlplane.platform.queues.events import WEBHOOK_EVENTS
 from controlplane.platform.table import keys
 from controlplane.platform.table.keys import Key
-from controlplane.platform.table.legs import set_expression
+from controlplane.platform.table.legs import Delete, Leg, Put, Recorded, Unrecorded, Update, set_expression
+from controlplane.platform.table.retry import ConditionFailed, LegFailed
 from controlplane.platform.table.stored import SPARSE, Derived, StoredItem
-from controlplane.platform.table.table import (
-    ConditionFailed,
-    Delete,
-    Leg,
-    LegFailed,
-    Put,
-    Recorded,
-    Unrecorded,
-    Update,
-    table,
-)
+from controlplane.platform.table.table import table
 
 WEBHOOKS_PER_ORGANIZATION = 10
 # How long deliveries are signed with both secrets after a rotation.
@@ -96,6 +87,10 @@ class WebhookItem(StoredItem):
         """Returns the fields that the audit log shows. The path of a URL may be a secret, as in Slack's."""
         host = urlsplit(self.url).netloc
         return {"host": host, "format": self.format, "events": list(self.events), "status": self.status}
+
+    def record(self, action: Action, **changed: Mapping[str, Any]) -> Recorded:
+        """Returns the entry of a change in the audit log. changed: `before`, `after`."""
+        return Recorded(action, self.webhook_id.organization_id, self.webhook_id, self.name, **changed)
 
     @property
     def failing_since_at(self) -> str | None:
@@ -216,9 +211,8 @@ def create_webhook(
         "organization": count,
         "webhook": Put(made.to_item(), "attribute_not_exists(pk)"),
     }
-    record = Recorded(Action.WEBHOOK_CREATE, organization_id, webhook_id, name, after=made.recorded)
     try:
-        table.transact(legs, record)
+        table.transact(legs, made.record(Action.WEBHOOK_CREATE, after=made.recorded))
     except LegFailed as failure:
         if failure.leg in extra_legs:
             raise
@@ -243,14 +237,8 @@ def update_webhook(webhook: WebhookItem, changes: Mapping[str, Any], caller_id: 
     elif changes.get("status") == "enabled":
         forgets = " REMOVE #disabledReason, #disabledAt, #failingSince, #slowAttempts, #restsUntil"
     after = replace(webhook, **changes)
-    record = Recorded(
-        Action.WEBHOOK_UPDATE,
-        webhook.webhook_id.organization_id,
-        webhook.webhook_id,
-        after.name,
-        before={"name": webhook.name, **webhook.recorded},
-        after={"name": after.name, **after.recorded},
-    )
+    recorded = {"before": {"name": webhook.name, **webhook.recorded}, "after": {"name": after.name, **after.recorded}}
+    record = after.record(Action.WEBHOOK_UPDATE, **recorded)
     _write(webhook, Update(webhook.key, set_expression(changed) + forgets, _EXISTS, changed), caller_id, record)
     if acting.is_dry_run():
         kept = {name: value for name, value in webhook.to_item().items() if f"#{name}" not in forgets}
@@ -265,21 +253,16 @@ def rotate_secret(webhook: WebhookItem, secret: str, caller_id: str, extra_legs:
         "until": int(clock.now()) + ROTATION_SECONDS,
     }
     change = "SET #previousSecret = #secret, #previousUntil = :until, #secret = :sealed"
-    record = Recorded(
-        Action.WEBHOOK_ROTATE_SECRET,
-        webhook.webhook_id.organization_id,
-        webhook.webhook_id,
-        webhook.name,
-        after={"previousSecretUntil": clock.timestamp(values["until"])},
-    )
+    until = {"previousSecretUntil": clock.timestamp(values["until"])}
+    record = webhook.record(Action.WEBHOOK_ROTATE_SECRET, after=until)
     _write(webhook, Update(webhook.key, change, _EXISTS, values), caller_id, record, extra_legs=extra_legs)
 
 
 def delete_webhook(webhook: WebhookItem, caller_id: str) -> None:
     """Deletes the endpoint. Its deliveries can't be read anymore, and expire. Raises UnknownWebhook, Forbidden."""
-    organization_id = webhook.webhook_id.organization_id
-    count = Update(keys.organization(organization_id), "SET #webhooks = #webhooks - :one", _EXISTS, {"one": 1})
-    record = Recorded(Action.WEBHOOK_DELETE, organization_id, webhook.webhook_id, webhook.name, before=webhook.recorded)
+    organization = keys.organization(webhook.webhook_id.organization_id)
+    count = Update(organization, "SET #webhooks = #webhooks - :one", _EXISTS, {"one": 1})
+    record = webhook.record(Action.WEBHOOK_DELETE, before=webhook.recorded)
     _write(webhook, Delete(webhook.key, _EXISTS), caller_id, record, more={"organization": count})
 
 

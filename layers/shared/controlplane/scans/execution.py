@@ -12,20 +12,10 @@ from controlplane.platform.queues import deletion_items, events
 from controlplane.platform.queues.outbox import Entry
 from controlplane.platform.table import leases
 from controlplane.platform.table.leases import Lease
-from controlplane.platform.table.legs import set_expression
+from controlplane.platform.table.legs import Delete, Leg, Put, Recorded, Unrecorded, Update, set_expression
+from controlplane.platform.table.retry import ConditionFailed, LegFailed, StoreError
 from controlplane.platform.table.stored import to_map
-from controlplane.platform.table.table import (
-    ConditionFailed,
-    Delete,
-    Leg,
-    LegFailed,
-    Put,
-    Recorded,
-    StoreError,
-    Unrecorded,
-    Update,
-    table,
-)
+from controlplane.platform.table.table import table
 from controlplane.scans import unlocks
 from controlplane.scans.failures import free_repository
 from controlplane.scans.items import OPEN, STAGES, Coverage, Progress, ScanItem, Stage, watch_key, work_key

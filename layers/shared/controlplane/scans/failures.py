@@ -20,20 +20,10 @@ from controlplane.platform.queues.sweep_runs import SweepRun
 from controlplane.platform.table import keys, leases
 from controlplane.platform.table.keys import Key
 from controlplane.platform.table.leases import Lease
-from controlplane.platform.table.legs import set_expression
-from controlplane.platform.table.retry import WriteConflict, retry_on_conflict
+from controlplane.platform.table.legs import Delete, Leg, Put, Recorded, Unrecorded, Update, set_expression
+from controlplane.platform.table.retry import ConditionFailed, LegFailed, WriteConflict, retry_on_conflict
 from controlplane.platform.table.stored import to_map
-from controlplane.platform.table.table import (
-    ConditionFailed,
-    Delete,
-    Leg,
-    LegFailed,
-    Put,
-    Recorded,
-    Unrecorded,
-    Update,
-    table,
-)
+from controlplane.platform.table.table import table
 from controlplane.scans.items import Failure, QueuedScan, RequestItem, ScanItem, Work, WorkId, watch_key
 from controlplane.scans.reads import find_work, get_active_work
 

@@ -132,9 +132,7 @@ def _resolve(scan: ScanItem, lease: Lease, gone: Mapping[InboxItemId, HistoryIte
         try:
             return inbox.transact_and_tell(changes, legs, Unrecorded.PUBLICATION)
         except LegFailed as failure:
-            if failure.leg == "scan":
-                raise leases.LeaseLost from None
-            raise WriteConflict from None
+            raise failure.mapped({"scan": leases.LeaseLost}, WriteConflict) from None
 
     return retry_on_conflict(resolve, "the items")
 

@@ -22,19 +22,9 @@ from controlplane.platform.queues.messages import PublishScan, Queue
 from controlplane.platform.queues.outbox import Entry
 from controlplane.platform.table import keys
 from controlplane.platform.table.keys import Key
-from controlplane.platform.table.retry import WriteConflict, retry_on_conflict
-from controlplane.platform.table.table import (
-    Check,
-    ConditionFailed,
-    Delete,
-    Leg,
-    LegFailed,
-    Put,
-    Recorded,
-    Unrecorded,
-    Update,
-    table,
-)
+from controlplane.platform.table.legs import Check, Delete, Leg, Put, Recorded, Unrecorded, Update
+from controlplane.platform.table.retry import ConditionFailed, LegFailed, WriteConflict, retry_on_conflict
+from controlplane.platform.table.table import table
 from controlplane.scans.items import ScanItem, UnknownScan, work_key
 
 

@@ -196,9 +196,20 @@ class Transport:
     def _retry(self, request: Request, deadline: Deadline, attempt: Callable[[], Response]) -> Response:
         backoff_seconds = self.policy.first_backoff_seconds
         for attempts_left in reversed(range(self.policy.max_attempts)):
-            failure, wait_seconds = self._try(request, attempt)
-            if isinstance(failure, Response):
-                return failure
+            failure: RateLimitedByHost | HostUnavailable
+            wait_seconds: float | None = None
+            try:
+                response = attempt()
+            except _ConnectionFailed as lost:
+                failure = HostUnavailable(operation=request.operation, reason=str(lost))
+            else:
+                limit_seconds = seconds_to_wait(response)
+                if response.status >= 500:
+                    failure, wait_seconds = HostUnavailable(**response.context), _retry_after(response)
+                elif limit_seconds is not None:
+                    failure, wait_seconds = RateLimitedByHost(limit_seconds, **response.context), limit_seconds
+                else:
+                    return response
             if wait_seconds is None:
                 # Not `random`: instances restored from one snapshot would all retry at the same moments.
                 wait_seconds = backoff_seconds * secrets.randbelow(1000) / 1000
@@ -208,21 +219,6 @@ class Transport:
             self._sleep(wait_seconds)
             backoff_seconds *= 2
         raise AssertionError("unreachable")
-
-    def _try(
-        self, request: Request, attempt: Callable[[], Response]
-    ) -> tuple[Response | RateLimitedByHost | HostUnavailable, float | None]:
-        """Returns the outcome of one attempt, and how long the host asks to wait before the next."""
-        try:
-            response = attempt()
-        except _ConnectionFailed as failure:
-            return HostUnavailable(operation=request.operation, reason=str(failure)), None
-        if response.status >= 500:
-            return HostUnavailable(**response.context), _retry_after(response)
-        seconds = seconds_to_wait(response)
-        if seconds is not None:
-            return RateLimitedByHost(seconds, **response.context), seconds
-        return response, None
 
     def _follow(
         self,
