@@ -16,14 +16,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from controlplane.code_host.github.errors import (
-    AccessLost,
-    AppKeyUnreadable,
-    AppNotConfigured,
-    InvalidName,
-    RateLimitedByHost,
-    RepositoryGone,
-)
+from controlplane.code_host.github import errors
 from controlplane.code_host.github.transport import Deadline, Request, Response, Transport
 from controlplane.platform.core import clock, deadline
 from controlplane.platform.core.settings import settings
@@ -125,7 +118,7 @@ class AppAuth:
         try:
             by_name = {"repositories": [scope.repository]}
             return self._create_token(scope.installation_id, scope.purpose, by_name, deadline)
-        except AccessLost as lost:
+        except errors.AccessLost as lost:
             if lost.context.get("status") != 422:
                 raise
         finder = self._create_token(scope.installation_id, _FIND, {}, deadline)
@@ -133,7 +126,7 @@ class AppAuth:
         response = self._transport.send_with_retries(
             Request("GET", _REPOSITORY, url, f"Bearer {finder.value}"), deadline
         )
-        response.require(200, {404: RepositoryGone}, AccessLost)
+        response.require(200, {404: errors.RepositoryGone}, errors.AccessLost)
         selection = {"repository_ids": [response.read(lambda content: int(content["id"]))]}
         return self._create_token(scope.installation_id, scope.purpose, selection, deadline)
 
@@ -141,17 +134,17 @@ class AppAuth:
         self, installation_id: int, purpose: Purpose, selection: Mapping[str, Any], deadline: Deadline
     ) -> _Token:
         if installation_id < 1:
-            raise InvalidName("installation")
+            raise errors.InvalidName("installation")
         url = self._transport.url(_INSTALLATION_TOKENS.format(installation_id=installation_id))
         # A second token does no harm, so this write is retried like a read.
         wanted = {"permissions": dict(purpose), **selection}
         response = self.send_as_app("POST", _INSTALLATION_TOKENS, url, deadline, wanted)
         # AccessLost: suspended, removed, or without permission or repository.
-        return response.require(201, dict.fromkeys((403, 404, 422), AccessLost)).read(_to_token)
+        return response.require(201, dict.fromkeys((403, 404, 422), errors.AccessLost)).read(_to_token)
 
     def _sign(self) -> str:
         if not self._app_id:
-            raise AppNotConfigured
+            raise errors.AppNotConfigured
         now = int(clock.now() + self._ahead_seconds)
         claims = {"iat": now - _BACKDATED_SECONDS, "exp": now + _APP_TOKEN_SECONDS, "iss": self._app_id}
         return sign(claims, self._read_private_key())
@@ -183,7 +176,7 @@ def _load_key(private_key: str) -> Any:
     except (TypeError, ValueError, UnsupportedAlgorithm):
         key = None
     if not isinstance(key, RSAPrivateKey):
-        raise AppKeyUnreadable(reason="not an RSA key in PEM form")
+        raise errors.AppKeyUnreadable(reason="not an RSA key in PEM form")
     return key
 
 
@@ -206,9 +199,9 @@ def _read_secret(file: str | None, arn: str | None) -> str:
         try:
             return Path(file).read_text()
         except (OSError, ValueError) as failure:
-            raise AppKeyUnreadable(reason=type(failure).__name__) from failure
+            raise errors.AppKeyUnreadable(reason=type(failure).__name__) from failure
     if not arn:
-        raise AppNotConfigured
+        raise errors.AppNotConfigured
     import boto3  # noqa: PLC0415 (slow to import, and needed once an hour)
     from botocore.config import Config  # noqa: PLC0415
     from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415
@@ -218,7 +211,7 @@ def _read_secret(file: str | None, arn: str | None) -> str:
     try:
         return str(client.get_secret_value(SecretId=arn)["SecretString"])
     except (BotoCoreError, ClientError, KeyError) as failure:
-        raise AppKeyUnreadable(reason=type(failure).__name__) from failure
+        raise errors.AppKeyUnreadable(reason=type(failure).__name__) from failure
 
 
 class Quotas:
@@ -246,4 +239,4 @@ class Quotas:
     def require(self, installation_id: int) -> None:
         """Raises RateLimitedByHost if the installation is known to have no request left."""
         if seconds := self.seconds_left(installation_id):
-            raise RateLimitedByHost(seconds, reason="no request left")
+            raise errors.RateLimitedByHost(seconds, reason="no request left")

@@ -16,18 +16,8 @@ from functools import cache
 from typing import Any
 from urllib.parse import parse_qsl, quote, urlsplit
 
+from controlplane.code_host.github import errors
 from controlplane.code_host.github.app_auth import READ_CODE, WRITE_ISSUES, AppAuth, Purpose, Scope
-from controlplane.code_host.github.errors import (
-    AccessLost,
-    BranchGone,
-    CodeHostError,
-    CommitGone,
-    InvalidName,
-    IssueGone,
-    OutcomeUnknown,
-    Refused,
-    RepositoryGone,
-)
 from controlplane.code_host.github.transport import Deadline, Request, Response, RetryPolicy, Transport
 from controlplane.platform.core.naming import is_branch
 from controlplane.platform.core.settings import settings
@@ -121,7 +111,7 @@ class CodeHost:
     def get_branch_head(self, owner: str, name: str, branch: str) -> str:
         """Returns the SHA of the branch's head commit. Raises BranchGone, RepositoryGone, AccessLost."""
         names = repository_names(owner, name) | {"branch": checked_branch(branch)}
-        return self._send("GET", READ_CODE, _BRANCH, names, gone=BranchGone).read(_to_head)
+        return self._send("GET", READ_CODE, _BRANCH, names, gone=errors.BranchGone).read(_to_head)
 
     def stream_tarball(
         self, owner: str, name: str, sha: str, *, limit_bytes: int = TARBALL_LIMIT_BYTES
@@ -139,7 +129,7 @@ class CodeHost:
             return self._transport.download(Request("GET", _TARBALL, url, authorization), deadline, limit_bytes)
 
         response = self._authorized(READ_CODE, names, send, deadline)
-        stream: Iterator[bytes] = self._require(200, response, names, deadline, CommitGone).content
+        stream: Iterator[bytes] = self._require(200, response, names, deadline, errors.CommitGone).content
         return stream
 
     def create_issue(self, owner: str, name: str, title: str, body: str, labels: Sequence[str] = ()) -> Issue:
@@ -152,7 +142,7 @@ class CodeHost:
         content = {"title": title, "body": body, "labels": list(labels)}
         names = repository_names(owner, name)
         response = self._send("POST", WRITE_ISSUES, _ISSUES, names, body=content, is_repeated=False, status=201)
-        return response.read(_to_issue, OutcomeUnknown)
+        return response.read(_to_issue, errors.OutcomeUnknown)
 
     def get_issue(self, owner: str, name: str, number: int) -> Issue:
         """Returns the issue, which can be a pull request. Raises IssueGone, RepositoryGone, AccessLost.
@@ -161,10 +151,10 @@ class CodeHost:
         """
         names = repository_names(owner, name) | {"issue_number": str(number)}
         try:
-            response = self._send("GET", WRITE_ISSUES, _ISSUE, names, gone=IssueGone)
-        except Refused as refused:
+            response = self._send("GET", WRITE_ISSUES, _ISSUE, names, gone=errors.IssueGone)
+        except errors.Refused as refused:
             if refused.status == 410:  # it was deleted
-                raise IssueGone(**refused.context) from refused
+                raise errors.IssueGone(**refused.context) from refused
             raise
         return response.read(_to_issue)
 
@@ -203,7 +193,7 @@ class CodeHost:
         deadline: Deadline | None = None,
         is_repeated: bool = True,
         status: int = 200,
-        gone: type[CodeHostError] = RepositoryGone,
+        gone: type[errors.CodeHostError] = errors.RepositoryGone,
     ) -> Response:
         """Returns the response with this status. `gone`: see `_require`.
 
@@ -244,12 +234,14 @@ class CodeHost:
         response: Response,
         names: Mapping[str, str],
         deadline: Deadline,
-        gone: type[CodeHostError],
+        gone: type[errors.CodeHostError],
     ) -> Response:
         """Returns the response. Raises the error of another status: for 404, `gone` if the repository still exists."""
-        if response.status == 404 and gone is not RepositoryGone:  # the host doesn't say which of the two is missing
+        if (
+            response.status == 404 and gone is not errors.RepositoryGone
+        ):  # the host doesn't say which of the two is missing
             self._send("GET", READ_CODE, _REPOSITORY, names, deadline=deadline)
-        return response.require(status, {401: AccessLost, 403: AccessLost, 404: gone})
+        return response.require(status, {401: errors.AccessLost, 403: errors.AccessLost, 404: gone})
 
 
 def connect(installation_id: int) -> CodeHost:
@@ -264,7 +256,7 @@ def get_app() -> App:
 
 def find_installation(owner: str, name: str) -> int:
     """Returns the id of the installation with access to the repository. Raises RepositoryGone if none has it."""
-    response = _get_as_app(_INSTALLATION, repository_names(owner, name)).require(200, {404: RepositoryGone})
+    response = _get_as_app(_INSTALLATION, repository_names(owner, name)).require(200, {404: errors.RepositoryGone})
     return response.read(lambda content: int(content["id"]))
 
 
@@ -328,9 +320,9 @@ def _to_issues(content: Any) -> list[Issue]:
 def repository_names(owner: str, name: str) -> dict[str, str]:
     """Returns the names as parts of a path. Raises InvalidName."""
     if not _OWNER.fullmatch(owner):
-        raise InvalidName("owner")
+        raise errors.InvalidName("owner")
     if not _NAME.fullmatch(name):
-        raise InvalidName("repository")
+        raise errors.InvalidName("repository")
     return {"owner": owner, "repo": name}
 
 
@@ -342,15 +334,15 @@ def is_commit(sha: str) -> bool:
 def checked_commit(sha: str) -> str:
     """Returns the commit's SHA. Raises InvalidName."""
     if not is_commit(sha):
-        raise InvalidName("commit")
+        raise errors.InvalidName("commit")
     return sha
 
 
 def checked_branch(branch: str) -> str:
     """Returns the branch quoted as one path segment. Raises InvalidName."""
     if not is_branch(branch):
-        raise InvalidName("branch")
+        raise errors.InvalidName("branch")
     try:
         return quote(branch, safe="")
     except UnicodeEncodeError as failure:
-        raise InvalidName("branch") from failure
+        raise errors.InvalidName("branch") from failure

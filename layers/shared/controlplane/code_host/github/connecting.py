@@ -9,15 +9,8 @@ from functools import cache, partial
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
-from controlplane.code_host.github import client
+from controlplane.code_host.github import client, errors
 from controlplane.code_host.github.app_auth import AppAuth, read_client_secret
-from controlplane.code_host.github.errors import (
-    AccessLost,
-    AppNotConfigured,
-    CodeRejected,
-    HostUnavailable,
-    InstallationGone,
-)
 from controlplane.code_host.github.transport import Deadline, Request, RetryPolicy, Transport
 from controlplane.code_host.items import HostedRepository
 from controlplane.platform.core import deadline
@@ -55,7 +48,7 @@ def _list(transport: Transport, auth: AppAuth, installation_id: int) -> Iterator
         response = transport.send_with_retries(Request("GET", _GRANTED, url, authorization), deadline)
         auth.quotas.note(installation_id, response)
         # 401 is of a new token, so the next one tells whether access is lost.
-        response.require(200, {401: HostUnavailable, 403: AccessLost, 404: AccessLost})
+        response.require(200, {401: errors.HostUnavailable, 403: errors.AccessLost, 404: errors.AccessLost})
         found = response.read(lambda content: [to_hosted(it, installation_id) for it in content["repositories"]])
         total = response.read(lambda content: int(content["total_count"]))
         yield from found
@@ -110,9 +103,9 @@ def check_installation(installation_id: int) -> None:
     url = transport.url(_INSTALLATION.format(installation_id=installation_id))
     with deadline.spending():
         response = auth.send_as_app("GET", _INSTALLATION, url, _deadline())
-    response.require(200, {404: InstallationGone})
+    response.require(200, {404: errors.InstallationGone})
     if response.read(lambda content: content["suspended_at"] is not None):
-        raise InstallationGone(reason="suspended", **response.context)
+        raise errors.InstallationGone(reason="suspended", **response.context)
 
 
 class Person:
@@ -138,7 +131,7 @@ class Person:
                 response = self._transport.send_with_retries(
                     Request("GET", operation, url, self._authorization), _deadline()
                 )
-            response.require(200, dict.fromkeys((401, 403, 404), AccessLost))
+            response.require(200, dict.fromkeys((401, 403, 404), errors.AccessLost))
             total, entries = response.read(read)
             yield entries
             if number * _PAGE_SIZE >= total:
@@ -148,7 +141,7 @@ class Person:
 def identify(code: str) -> Person:
     """Returns the person who the code was issued to. A code works once. Raises CodeRejected, AppNotConfigured."""
     if not settings.github_client_id:
-        raise AppNotConfigured
+        raise errors.AppNotConfigured
     transport, _ = _app()
     with deadline.spending():
         body = {"client_id": settings.github_client_id, "client_secret": read_client_secret(), "code": code}
@@ -157,7 +150,7 @@ def identify(code: str) -> Person:
     # GitHub reports a rejected code with status 200.
     token = response.content.get("access_token") if isinstance(response.content, dict) else None
     if response.status != 200 or not isinstance(token, str) or not token:
-        raise CodeRejected(**response.context)
+        raise errors.CodeRejected(**response.context)
     return Person(transport, token)
 
 
