@@ -33,8 +33,7 @@ def create_scans(repository: RepositoryItem, described: list[dict[str, str]], re
     findings.put_findings(scan.scan_id, running.attempt, found)
     counts = Counter(finding.priority for finding in found)
     scan = replace(scan, issue_count=len(found), priority_counts=counts)
-    for finding in found[: scan.visible_count]:
-        publications.publish_finding(findings.as_discovery(scan, finding))
+    publications.publish_findings([findings.as_discovery(scan, it) for it in found[: scan.visible_count]])
     coverage = Coverage(9, 8, {}, (CoveredKind("JavaScript and TypeScript", 8, 0), CoveredKind("Markdown", 0, 1)))
     execution.complete_scan(scan, running, len(found), len(found), coverage)
     current = repositories.get_repository(repository.repository_id)

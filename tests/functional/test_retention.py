@@ -8,7 +8,7 @@ import pytest
 from controlplane.code_host import repositories
 from controlplane.code_host.items import Link, RepositoryItem
 from controlplane.feedback import store as feedback
-from controlplane.findings import inbox, intake, publications, vendors
+from controlplane.findings import inbox, intake, vendors
 from controlplane.platform.core.ids import InboxItemId
 from controlplane.platform.core.settings import settings
 from controlplane.platform.queues.outbox import new_entry
@@ -26,6 +26,7 @@ from tests.support.audits import make_issue, make_scan
 from tests.support.calls import before_the_update_of, intercepted
 from tests.support.cleanup import clean_up, clean_up_failing
 from tests.support.populated_organization import detection
+from tests.support.published import publish_finding
 from tests.support.table import PREPARED
 from tests.support.world import Company, World, table_dump
 
@@ -244,10 +245,10 @@ class TestResolvedItems:
 
     def test_resolved_items_that_are_found_again_dont_expire(self, world: World, company: Company, now: FakeClock):
         found = world.discovery(company)
-        item = publications.publish_finding(found)
+        item = publish_finding(found)
         inbox.change_status(item, "resolved", item.version, company.owner.user_id, None)
         now.advance(60)
-        reopened = publications.publish_finding(found._replace(observed_at="2026-03-04T05:07:00.000Z"))
+        reopened = publish_finding(found._replace(observed_at="2026-03-04T05:07:00.000Z"))
         assert reopened.status == "open"
         assert expiries("INBOX#") == {None}
 
@@ -255,7 +256,7 @@ class TestResolvedItems:
         self, world: World, company: Company, now: FakeClock
     ):
         found = world.discovery(company, world.connected_repository(company))
-        item = publications.publish_finding(found)
+        item = publish_finding(found)
         item = inbox.change_status(item, "resolved", item.version, company.owner.user_id, None)
         ends = now.seconds + 365 * DAY
         now.advance(60)

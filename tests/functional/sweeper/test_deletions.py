@@ -12,7 +12,7 @@ from controlplane.code_host.items import Link
 from controlplane.erasure import deletions, leftovers
 from controlplane.erasure.cleanup import SETTLED_AFTER_SECONDS
 from controlplane.feedback import store as feedback
-from controlplane.findings import intake, issue_attempts, publications, vendors
+from controlplane.findings import intake, issue_attempts, vendors
 from controlplane.organizations import invitees
 from controlplane.organizations import store as organizations
 from controlplane.platform.core.ids import ProjectId
@@ -38,6 +38,7 @@ from tests.support.populated_organization import (
     kinds_containing,
     populate_organization,
 )
+from tests.support.published import publish_finding
 from tests.support.recorded import recorded_calls
 from tests.support.table import PREPARED
 from tests.support.world import Company, World, get_profile, table_dump
@@ -110,7 +111,7 @@ class TestProject:
         first, second = repository.links[0].project_id, make_project(company, "Second").project_id
         repositories.link_project(repository.repository_id, Link(second, None, None, False))
         found = world.discovery(company, repository)
-        publications.publish_finding(found)
+        publish_finding(found)
         delete_project(first)
 
         def rediscovered(call: Any, proceed: Callable[[], Any]) -> Any:
@@ -119,7 +120,7 @@ class TestProject:
                 now.advance(1)
                 later = found._replace(observed_at="2026-03-04T06:00:00.000Z", project_id=second)
                 with intercepted(table.client, lambda _, inner: inner()):
-                    publications.publish_finding(later)
+                    publish_finding(later)
             return proceed()
 
         with intercepted(table.client, rediscovered):
@@ -163,7 +164,7 @@ class TestARunningScan:
         with pytest.raises(leases.Finished):
             execution.acquire_scan(running.scan_id, 420)
         findings.put_findings(running.scan_id, 1, [issue])
-        publications.publish_finding(findings.as_discovery(running, issue))
+        publish_finding(findings.as_discovery(running, issue))
         assert finish_deletions() == 1
         assert stored("INBOX#") == stored("SCAN#") == []
         assert stored_pks("SCAN#") == stored_pks("DELETIONS") == set()
