@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from controlplane.access import sign_in
-from controlplane.erasure.accounts import remove_profile
 from controlplane.erasure.personal_data import Subject
 from controlplane.feedback import store as feedback
 from controlplane.findings import inbox
@@ -23,6 +22,7 @@ from controlplane.platform.core.ids import InvitationId
 from controlplane.platform.table import keys
 from controlplane.platform.table.table import Put, table
 from ops import accounts, personal_data
+from ops.accounts import remove_profile
 from tests.functional.ops.conftest import Ops
 from tests.support.api import Api
 from tests.support.audit_log import all_entries

@@ -7,7 +7,6 @@ be repeated, because it also searches the whole table.
 
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
@@ -23,33 +22,16 @@ from controlplane.organizations.store import Account, Membership
 from controlplane.people import credential_index, identities, revocations
 from controlplane.people.identities import Listing
 from controlplane.people.revocations import StoredCredential
-from controlplane.people.users import UserItem
 from controlplane.platform.core import acting
 from controlplane.platform.core.acting import Actor
-from controlplane.platform.core.naming import normalize_email
 from controlplane.platform.core.observability import logger
 from controlplane.platform.table import keys
 from controlplane.platform.table.parallel import read_both, read_each
 from controlplane.platform.table.retry import WriteConflict, retry_on_conflict
-from controlplane.platform.table.table import Delete, LegFailed, Unrecorded, table
+from controlplane.platform.table.table import table
 
 _PAGE = 25
 _PAGE = 25
-
-
-@dataclass(frozen=True, slots=True)
-class RevokedCounts:
-    """The numbers of revoked sessions and tokens, devices, and identities that the user signs in with."""
-
-    tokens: int = 0
-    devices: int = 0
-    sign_ins: int = 0
-
-    def add(self, other: "RevokedCounts") -> "RevokedCounts":
-        return RevokedCounts(self.tokens + other.tokens, self.devices + other.devices, self.sign_ins + other.sign_ins)
-
-    def document(self) -> dict[str, int]:
-        return {"tokens": self.tokens, "devices": self.devices, "signIns": self.sign_ins}
 
 
 def delete_own_account(account: Account, user_id: str) -> None:
@@ -118,69 +100,12 @@ def _end_access(user_id: str, credentials: list[StoredCredential]) -> None:
         _leave(user_id, membership)
 
 
-def revoke_indexed(user_id: str, reason: str, *, forget: bool) -> RevokedCounts:
-    """Revokes the user's indexed credentials. forget: deletes all of their items instead."""
-    entries = credential_index.list_all_credentials(user_id)
-    if forget:
-        revocations.erase_all(entries)
-    else:
-        for credential in entries:
-            revocations.revoke_credential(credential, reason)
-    devices = sum(it.kind == "device" for it in entries)
-    return RevokedCounts(tokens=len(entries) - devices, devices=devices)
-
-
-def delete_identities(user_id: str) -> RevokedCounts:
-    """Deletes the user's recorded identities, so that none of them leads to the account."""
-    return RevokedCounts(sign_ins=identities.delete_all(user_id))
-
-
 def list_last_owned(memberships: Iterable[Membership]) -> list[str]:
     """Returns the slugs of the organizations without another owner, sorted."""
     owned = [it for it in memberships if it.role == "owner"]
     items = table.batch_get([keys.organization(membership.organization_id) for membership in owned]) if owned else []
     found = [OrganizationItem.from_item(item) for item in items if item is not None]
     return sorted(organization.slug for organization in found if organization.owners < 2)
-
-
-def leave_all(user_id: str, *, with_organizations: bool) -> int:
-    """Ends the user's memberships and returns their number. Raises LastOwnerOf after ending all that it can.
-
-    with_organizations: also deletes the organizations that would be left without an owner.
-    """
-    left, last = 0, []
-    for membership in organizations.get_account(user_id).memberships:
-        try:
-            members.remove_member(membership.organization_id, user_id)
-        except members.UnknownMember:
-            continue  # a concurrent run was faster
-        except LastOwner:
-            if not with_organizations:
-                last.append(membership.slug)
-                continue
-            with suppress(organizations.UnknownOrganization):
-                deletions.delete_organization(membership.organization_id)
-        left += 1
-    if last:
-        raise LastOwnerOf(sorted(last))
-    return left
-
-
-def remove_profile(profile: UserItem) -> None:
-    """Deletes the account and its claim to the address, atomically. The next sign-in creates a new account."""
-    own = {"user": profile.user_id}
-    try:
-        table.transact(
-            {
-                "profile": Delete(keys.user(profile.user_id), "attribute_exists(pk)"),
-                "email": Delete(keys.user_email(normalize_email(profile.email)), "#userId = :user", own),
-            },
-            Unrecorded.ACCOUNT,
-        )
-    except LegFailed as failure:
-        if failure.leg != "profile":
-            raise
-        # A concurrent run of this command was faster.
 
 
 class FormerAccount(NamedTuple):

@@ -15,6 +15,7 @@ from controlplane.platform.core import acting, clock, ids, keyring, webhook_urls
 from controlplane.platform.core.actions import Action
 from controlplane.platform.core.errors import Conflict, Forbidden, InvalidPayload, NotFound
 from controlplane.platform.core.ids import EventId, WebhookId
+from controlplane.platform.core.observability import logger
 from controlplane.platform.core.webhook_urls import UnacceptableUrl
 from controlplane.platform.queues.events import WEBHOOK_EVENTS
 from controlplane.platform.table import keys
@@ -286,11 +287,12 @@ def _write(
 
 
 def seal_again(webhook: WebhookItem) -> None:
-    """Seals the endpoint's secrets with the current signing key, unless they have changed since they were read.
-
-    Raises keyring.Unsealable.
-    """
-    opened = {name: keyring.unseal(webhook.webhook_id, text) for name, text in _sealed(webhook).items()}
+    """Seals the endpoint's secrets with the current signing key, unless they have changed since they were read."""
+    try:
+        opened = {name: keyring.unseal(webhook.webhook_id, text) for name, text in _sealed(webhook).items()}
+    except keyring.Unsealable:
+        logger.error("webhook secret unreadable", extra={"webhookId": webhook.webhook_id})
+        return
     if all(it.is_current for it in opened.values()):
         return
     changed = {name: keyring.seal(webhook.webhook_id, it.text) for name, it in opened.items()}
