@@ -1,9 +1,9 @@
 """Background cleanup of deletions. It removes all leftover items, even if a sweep crashes at any point.
 
 Work is done in pages of at most 100 items. The position is stored after each page that is not the last of its kind, and
-the work item is removed last, so a crash loses no work and every page can be repeated. `leftovers` and
-`account_leftovers` define what is removed, page by page. A completed scan also leaves a work item, for the expiry of
-earlier scans' findings.
+the work item is removed last, so a crash loses no work and every page can be repeated. `leftovers` and `accounts`
+define what is removed, page by page. A completed scan also leaves a work item, for the expiry of earlier scans'
+findings.
 
 Requests and workers that started before the deletion may still write. So everything is removed twice: immediately, and
 again after SETTLED_AFTER_SECONDS, which is longer than any function runs.

@@ -64,7 +64,7 @@ def compare(scan: ScanItem, base_id: str | None, ahead: Ahead) -> ScanDiff:
     """Compares the scan with the base, or with the one that it was compared with when it was completed.
 
     Raises NoBase, InvalidPayload for a scan of another repository, FindingsExpired, and the errors of
-    `reading.require_readable` for either scan.
+    `findings.require_readable` for either scan.
     """
     findings.require_readable(scan)
     found = [] if scan.findings_expired else findings.confirm(scan, ahead.found, scan.issue_count or 0)
@@ -105,7 +105,7 @@ def _expect(scan: ScanItem, found: Sequence[FindingItem]) -> set[str]:
 
 
 def _require_comparable(scan: ScanItem, base: ScanItem) -> None:
-    """Raises InvalidPayload for a base of another repository, and the errors of `reading.require_readable`."""
+    """Raises InvalidPayload for a base of another repository, and the errors of `findings.require_readable`."""
     if base.repository_id != scan.repository_id:
         raise InvalidPayload.at(
             ["base"], "This is a scan of another repository. Send one of the same.", "other_repository"
