@@ -23,11 +23,11 @@ from controlplane.platform.http.route import refuses
 from controlplane.platform.table import keys, parallel
 from controlplane.platform.table.table import Leg
 from controlplane.projects import store as projects
-from controlplane.scans import reads, requests, unlocks, waits
+from controlplane.scans import reads, requests, unlocks
 from controlplane.scans.items import RequestItem, ScanItem, Status
+from controlplane.scans.reads import RETRY_AFTER_SECONDS, Outcome
 from controlplane.scans.requests import ScanInProgress
 from controlplane.scans.unlocks import InsufficientCredits, NothingToUnlock
-from controlplane.scans.waits import RETRY_AFTER_SECONDS, Outcome
 
 router = ControlRouter(tags=["Code audit"])
 
@@ -138,7 +138,7 @@ async def start_scan(
     if acting.is_dry_run() and not _replayed(requested):
         return Answer(requested.content, headers=requested.headers)
     preparation_id, wait_seconds = _preparation_id(requested), read_wait(prefer)
-    outcome, is_applied = await waits.wait_for_request(preparation_id, wait_seconds, current)
+    outcome, is_applied = await reads.wait_for_request(preparation_id, wait_seconds, current)
     # Also stores the outcome after the wait, so that a retry returns the same response.
     answer = idempotent(access, "startScan.answer", idempotency_key, body, lambda _: _answer(outcome))
     waited = applied(wait_seconds, is_applied=is_applied)
@@ -171,7 +171,7 @@ async def get_scan_request(access: ReadsRequest, repository_id: RequestedReposit
     """
     if access.resource.repository_id != repository_id:
         raise NotFound
-    return _answer(waits.find_outcome(access.resource))
+    return _answer(reads.find_outcome(access.resource))
 
 
 def _answer(outcome: Outcome) -> Answer[Start]:

@@ -6,8 +6,8 @@ from pydantic import Field
 
 from code_audit.fields import REPOSITORY_ID, SCAN_ID, TIME, FindingsExpireAt, expiry_of
 from controlplane.platform.http.envelope import Wire
-from controlplane.scans.inventories import Inventory
 from controlplane.scans.items import STAGES, Access, ScanItem, Stage, Status, Trigger
+from controlplane.scans.reads import Inventory
 
 
 class InventoryLanguage(Wire):

@@ -1,7 +1,8 @@
 """The rules of `scan_execution`: the stages of a scan, which findings are stored, and which of them are visible.
 
 Clients see each stage: it is reported when it starts, advances, and is completed. Every report is a write under the
-lease, so a worker that has lost it stops at its next report.
+lease, so a worker that has lost it stops at its next report. A scan of a repository that is larger than a scan reads
+says what it left out.
 """
 
 import shutil
@@ -27,8 +28,9 @@ from controlplane.platform.table.leases import Lease
 from controlplane.platform.table.table import Put
 from controlplane.scans import execution, reads, unlocks
 from controlplane.scans.attempt import PermanentFailure, code_host_errors, run_attempt
-from controlplane.scans.inventories import stored_leg
 from controlplane.scans.items import Coverage, CoveredKind, Failure, ScanItem, Stage, UnknownScan
+from controlplane.scans.reads import stored_leg
+from openassent_analysis import Analysis
 from openassent_analysis.files import NOT_ANALYZED
 from openassent_analysis.fixes import Project
 from openassent_analysis.inventory.inventories import Inventory
@@ -36,11 +38,12 @@ from openassent_analysis.inventory.listing import Listing
 from openassent_analysis.inventory.stocktaking import take_inventory, with_loads
 from openassent_analysis.kinds import with_not_assessed
 from openassent_analysis.report import ANOTHER_LOOK, Answer, Examine, Request
+from openassent_analysis.result import ENDS
 from openassent_analysis.sandbox import Sandbox
-from scan_execution import folders, omissions, workspace
+from scan_execution import folders, workspace
 from scan_execution.identities import Unread
 from scan_execution.publication import compare, publish_findings, publish_unlocked
-from scan_execution.workspace import ArchiveInvalid, ArchiveTooLarge, Unpacked
+from scan_execution.workspace import ArchiveInvalid, ArchiveTooLarge, Limits, Unpacked
 
 # The function's timeout in template.yaml: any invocation still running by then has been killed.
 LEASE_SECONDS = 420
@@ -49,6 +52,11 @@ _INVALID = Failure("ARCHIVE_INVALID", "The code host's archive of the repository
 _GONE = Failure("REPOSITORY_GONE", "The repository is no longer connected.")
 # Each report is a write to the scan and its three indexes.
 SECONDS_BETWEEN_REPORTS: Final = 5.0
+_LONGEST_PATH = 300
+_ADVICE = (
+    "Leave large folders out of the archive with export-ignore in .gitattributes, or scan a checkout with "
+    "`assent scan local`."
+)
 
 
 def execute_scan(message: ExecuteScan, connect_host: Callable[[int], CodeHost] = connect) -> None:
@@ -91,7 +99,7 @@ def _run(lease: Lease, scan: ScanItem, folder: Path, connect_host: Callable[[int
         store = publish_findings if scan.cause.pull_request_number is None else compare
         unread = Unread(listing.unread, is_complete=unpacked.cut is None and not listing.has_more_unread)
         scan = store(scan, lease, result, unread, project)
-    incomplete = omissions.describe(unpacked, listing, result)
+    incomplete = _describe_omissions(unpacked, listing, result)
     coverage = Coverage(unpacked.files, result.files_analyzed, dict(skipped), _kinds(result, listing), incomplete)
     _complete(scan, lease, coverage)
 
@@ -137,13 +145,13 @@ def _fetch(
             return workspace.unpack(
                 _stream(host, repository, scan.head_commit_sha),
                 folder,
-                limits=omissions.limits(),
+                limits=_archive_limits(),
                 root_directory=scan.root_directory,
                 reason_to_skip=listing.take,
                 leave_out=listing.leave_out,
             )
         except ArchiveTooLarge as error:
-            raise PermanentFailure(omissions.failure(error, scan.root_directory)) from error
+            raise PermanentFailure(_nothing_left(error, scan.root_directory)) from error
         except ArchiveInvalid as error:
             raise PermanentFailure(_INVALID) from error
 
@@ -218,3 +226,53 @@ class Stages:
                     execution.report_stage(self._lease, "analyze", "running", reached=self._reached, files=files)
 
         return counted
+
+
+def _archive_limits() -> Limits:
+    """Returns the limits of an archive whose compressed bytes are limited by `scan_archive_megabytes`."""
+    return Limits(
+        # Ordinary code shrinks to a fifth.
+        unpacked_bytes=8 * settings.scan_archive_megabytes * 1024**2,
+        stored_bytes=settings.scan_stored_bytes,
+        stored_files=settings.scan_stored_files,
+        file_bytes=settings.scan_file_bytes,
+    )
+
+
+def _describe_omissions(unpacked: Unpacked, listing: Listing, result: Analysis) -> str | None:
+    """Returns a sentence for each limit of the whole scan that was exceeded, or None."""
+    said = []
+    if unpacked.cut:
+        said.append(f"{_reason(unpacked.cut.limit)}: files after {_shown(unpacked.cut.last_path)} weren't read.")
+    skipped = unpacked.skipped + result.skipped
+    examples = {reason: paths[0] for reason, paths in result.skipped_examples.items()} | listing.left_out
+    for reason in sorted(ENDS & skipped.keys()):
+        counted = "1 file wasn't" if skipped[reason] == 1 else f"{skipped[reason]:,} files weren't"
+        said.append(f"{_reason(reason)}: {counted} analyzed, beginning with {_shown(examples[reason])}.")
+    return " ".join(said) or None
+
+
+def _nothing_left(error: ArchiveTooLarge, root_directory: str | None) -> Failure:
+    """Returns why there is nothing to analyze, and what to do."""
+    code = "ARCHIVE_TOO_LARGE" if error.limit == "archive_bytes" else "REPOSITORY_TOO_LARGE"
+    part = f"no file of {root_directory}" if root_directory else "no code"
+    rest = "it has more than 100 times its archive's size" if error.limit == "ratio" else f"{part} is in what was read"
+    return Failure(code, f"{_reason(error.limit)}, and {rest}. {_ADVICE}")
+
+
+def _reason(limit: str) -> str:
+    """Returns the reason for skipped files: a limit of the archive, or of the analysis."""
+    applied = _archive_limits()
+    return {
+        "archive_bytes": f"The repository's archive has more than {settings.scan_archive_megabytes:,} MB",
+        "unpacked_bytes": f"The repository has more than {applied.unpacked_bytes // 1024**2:,} MB",
+        "ratio": f"The repository has more than {applied.unpacked_bytes // 1024**2:,} MB",
+        "listed_files": f"The scanned folder has more than {applied.listed_files:,} files",
+        "too many files": f"The scanned folder has more than {applied.stored_files:,} files to analyze",
+        "too many bytes": f"The files to analyze take more than {applied.stored_bytes // 1024**2:,} MB",
+        "out of time": "The analysis took too long",
+    }[limit]
+
+
+def _shown(path: str) -> str:
+    return path if len(path) <= _LONGEST_PATH else f"{path[:_LONGEST_PATH]}…"

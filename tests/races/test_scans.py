@@ -15,8 +15,8 @@ from controlplane.platform.table import keys, leases
 from controlplane.platform.table.stored import read_map
 from controlplane.platform.table.table import table
 from controlplane.scans import execution, failures, reads, requests
-from controlplane.scans.inventories import Inventory, Language, stored_leg
 from controlplane.scans.items import OPEN, Coverage, Failure, Progress
+from controlplane.scans.reads import Inventory, Language, stored_leg
 from scan_preparation.service import prepare_scan
 from tests.races.stage import RACE_TIME, Stage, faults, race
 from tests.races.verdicts import check_first

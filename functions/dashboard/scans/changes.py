@@ -10,7 +10,7 @@ from controlplane.billing import charges
 from controlplane.organizations.items import BillingItem
 from controlplane.platform.core.errors import NotFound
 from controlplane.platform.core.ids import ScanId
-from controlplane.scans import findings, reads, requests, sarif, spreadsheet, unlocks, waits
+from controlplane.scans import findings, reads, requests, sarif, spreadsheet, unlocks
 from controlplane.scans.findings import PublishedFinding
 from controlplane.scans.items import ScanItem, UnknownScan
 from controlplane.scans.requests import RepositoryNotLinked, ScanInProgress
@@ -38,7 +38,7 @@ async def start(organization_id: str, form: Mapping[str, str], user_id: str) -> 
     if repository is None or repository.organization_id != organization_id:
         raise NotConnected
     request, current = requests.request_scan(repository, project_id, user_id, {})
-    outcome, _ = await waits.wait_for_request(request.request_id, current=current)
+    outcome, _ = await reads.wait_for_request(request.request_id, current=current)
     return outcome.scan.scan_id if outcome.scan is not None else outcome.request.request_id
 
 

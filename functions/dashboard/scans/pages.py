@@ -19,8 +19,8 @@ from controlplane.projects import store as projects
 from controlplane.projects.items import ProjectItem
 from controlplane.scans import findings, reads
 from controlplane.scans.findings import PublishedFinding
-from controlplane.scans.inventories import Inventory
 from controlplane.scans.items import STATUSES, RequestItem, ScanItem, UnknownScan
+from controlplane.scans.reads import Inventory
 from dashboard.code_host.repositories import list_choices
 from dashboard.findings.highlighting import highlight
 from dashboard.pages import download, page, redirect_within

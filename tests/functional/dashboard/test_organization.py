@@ -7,8 +7,8 @@ import pytest
 from controlplane.findings import inbox, intake
 from controlplane.platform.table.table import table
 from controlplane.projects import store as projects
-from controlplane.scans.inventories import Inventory, UsedVendor, VendorPackage, stored_leg
 from controlplane.scans.items import ScanItem
+from controlplane.scans.reads import Inventory, UsedVendor, VendorPackage, stored_leg
 from dashboard.organizations.overview import CONSENT_LIBRARY
 from tests.support.audits import make_issue, make_scan
 from tests.support.browser import Browser, text_of

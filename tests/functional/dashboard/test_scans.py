@@ -17,8 +17,8 @@ from controlplane.platform.table.stored import to_map
 from controlplane.platform.table.table import Update, table
 from controlplane.scans import findings
 from controlplane.scans.findings import FindingItem
-from controlplane.scans.inventories import Inventory, UsedVendor, VendorPackage, stored_leg
 from controlplane.scans.items import Coverage, CoveredKind, Progress, ScanItem
+from controlplane.scans.reads import Inventory, UsedVendor, VendorPackage, stored_leg
 from dashboard.scans.latest import SHOWN
 from dashboard.scans.pages import FINDINGS_PER_PAGE
 from tests.functional.dashboard.conftest import pages_of

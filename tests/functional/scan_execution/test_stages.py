@@ -14,8 +14,8 @@ from controlplane.platform.queues.messages import ExecuteScan
 from controlplane.platform.table import keys, leases
 from controlplane.platform.table.table import table
 from controlplane.scans import execution
-from controlplane.scans.inventories import Inventory, stored_leg
 from controlplane.scans.items import STAGES, ScanItem, Stage
+from controlplane.scans.reads import Inventory, stored_leg
 from openassent_analysis.sandbox import Sandbox
 from scan_execution import service
 from scan_execution.service import SECONDS_BETWEEN_REPORTS

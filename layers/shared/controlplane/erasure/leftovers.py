@@ -82,11 +82,7 @@ def _delete(items: Iterable[Mapping[str, Any]]) -> None:
 
 
 def _delete_partition(pk: str) -> None:
-    while True:
-        page = table.query(pk, limit=_PAGE, consistent=True)
-        _delete(page.items)
-        if page.next_sk is None:
-            return
+    _delete(table.query(pk, consistent=True).items)
 
 
 # Scans and their results

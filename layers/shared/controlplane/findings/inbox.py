@@ -12,7 +12,7 @@ import hashlib
 import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple, TypedDict
+from typing import Any, NamedTuple
 
 from controlplane.findings.items import MOST_FORMER, InboxItem, RuntimeVendor, Status, StatusChange, to_former
 from controlplane.platform.core import clock
@@ -56,11 +56,6 @@ class InboxPage(NamedTuple):
 # Reading
 
 
-class _List(TypedDict):
-    pk: str
-    index: Index
-
-
 def list_items(organization_id: str, status: Status | None, limit: int, after: str | None) -> InboxPage:
     """Returns one page of the organization's items, most recently updated first: all, or those in the status.
 
@@ -79,7 +74,8 @@ def read_positions(
 
     since: the time, in the format of `clock.timestamp`, from which on the items must have been updated.
     """
-    page = table.query(**_list(organization_id, status), newest_first=True, limit=limit, after=after, lowest=since)
+    pk, index = _list_of(organization_id, status)
+    page = table.query(pk, index=index, newest_first=True, limit=limit, after=after, lowest=since)
     items = [InboxItem.from_item(item) for item in page.items]
     return InboxPage(items, keys.inbox_position(page.next_sk) if page.next_sk else None)
 
@@ -91,13 +87,14 @@ def position_of(item: InboxItem) -> str:
 
 def count_items(organization_id: str, status: Status, at_most: int) -> int:
     """Returns the number of the organization's items in the status, but at most that. Eventually consistent."""
-    return table.count(**_list(organization_id, status), at_most=at_most)
+    pk, index = _list_of(organization_id, status)
+    return table.count(pk, index=index, at_most=at_most)
 
 
-def _list(organization_id: str, status: Status | None) -> _List:
+def _list_of(organization_id: str, status: Status | None) -> tuple[str, Index]:
     if status is None:
-        return _List(pk=keys.organization_pk(organization_id), index=keys.INBOX)
-    return _List(pk=keys.inbox_status_pk(organization_id, status), index=keys.INBOX_BY_STATUS)
+        return keys.organization_pk(organization_id), keys.INBOX
+    return keys.inbox_status_pk(organization_id, status), keys.INBOX_BY_STATUS
 
 
 def complete(items: list[InboxItem], *, with_repositories: bool = False) -> list[InboxItem]:

@@ -7,7 +7,7 @@ no longer shown, and TTL removes them.
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Annotated, Any, NamedTuple, cast
+from typing import Annotated, NamedTuple, cast
 
 from controlplane.findings import inbox
 from controlplane.findings.items import Confidence, Discovery, Evidence, Fix, InboxItem, finding_item_id
@@ -21,8 +21,7 @@ from controlplane.platform.table.keys import Key
 from controlplane.platform.table.stored import SPARSE, StoredMap
 from controlplane.platform.table.table import ConditionFailed, Unrecorded, Update, table
 from controlplane.scans.items import ScanItem, UnknownScan
-from controlplane.scans.reads import get_scan
-from controlplane.scans.waits import RETRY_AFTER_SECONDS
+from controlplane.scans.reads import RETRY_AFTER_SECONDS, get_scan
 
 _PAGE = 100
 # A scan whose first attempt failed stores its findings under another number.
@@ -233,7 +232,9 @@ def expire_superseded(scan_id: ScanId) -> None:
     if not expires:
         return
     for earlier in _list_superseded(scan):
-        _expire_findings(earlier.scan_id, expires)
+        found = table.query(keys.scan_pk(earlier.scan_id), prefix=keys.FINDING_PREFIX).items
+        # Findings are immutable, so they can be rewritten as read.
+        table.put_all(({**item, **expires} for item in found), Unrecorded.CLEANUP)
         change = Update(
             earlier.key, "SET #findingsExpireAt = :at", "attribute_exists(pk)", {"at": expires["expiresAt"]}
         )
@@ -266,17 +267,6 @@ def _list_superseded(scan: ScanItem) -> list[ScanItem]:
             found.append(earlier)
         after = page.next_sk
     return found[::-1]
-
-
-def _expire_findings(scan_id: ScanId, expires: dict[str, Any]) -> None:
-    after = None
-    while True:
-        page = table.query(keys.scan_pk(scan_id), prefix=keys.FINDING_PREFIX, limit=_PAGE, after=after)
-        # Findings are immutable, so they can be rewritten as read.
-        table.put_all(({**item, **expires} for item in page.items), Unrecorded.CLEANUP)
-        after = page.next_sk
-        if after is None:
-            return
 
 
 def list_visible_issues(scan: ScanItem, ahead: Sequence[FindingItem]) -> list[PublishedFinding]:

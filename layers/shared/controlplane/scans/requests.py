@@ -18,7 +18,7 @@ from controlplane.platform.table import keys, leases
 from controlplane.platform.table.leases import Lease
 from controlplane.platform.table.retry import WriteConflict, retry_on_conflict
 from controlplane.platform.table.table import Check, Leg, LegFailed, Put, StoreError, Unrecorded, Update, table
-from controlplane.scans import reads, waits
+from controlplane.scans import reads
 from controlplane.scans.failures import fail_abandoned, is_lost, message_of
 from controlplane.scans.items import (
     MANUAL,
@@ -31,8 +31,7 @@ from controlplane.scans.items import (
     watch_key,
     work_key,
 )
-from controlplane.scans.reads import get_active_work
-from controlplane.scans.waits import Outcome
+from controlplane.scans.reads import Outcome, get_active_work
 
 
 class ScanInProgress(ApiError):
@@ -267,6 +266,6 @@ def request_scan(
 def _look(request_id: ScanRequestId) -> Outcome | None:
     """Returns the request's state, or None if it can't be read: the request exists, so its answer must not fail."""
     try:
-        return waits.find_outcome(reads.get_request(request_id))
+        return reads.find_outcome(reads.get_request(request_id))
     except (StoreError, NotFound):
         return None
