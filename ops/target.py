@@ -24,8 +24,6 @@ _LOCAL_CREDENTIAL = "local"
 _TABLE = "Table"
 # The parameter that names a table to use instead.
 _ADOPTED = "TableName"
-# The connected stack and the endpoint URL, or None for each. Set by connect.
-_connected: tuple[str | None, str | None] = (None, None)
 # Stack parameters and outputs that the commands need, with the environment variables that the functions read them from.
 _PARAMETERS = {
     "ServiceBrand": "SERVICE_BRAND",
@@ -47,6 +45,10 @@ class Options:
     endpoint_url: str | None = None
 
 
+# Set by connect.
+_connected = Options()
+
+
 def connect(options: Options) -> None:
     """Connects the store to the table. Raises Misused, NotFound (no such stack), Refused (no local stack).
 
@@ -63,10 +65,10 @@ def connect(options: Options) -> None:
     elif "AWS_REGION" in os.environ:  # set by Lambda and many shells, but not read by boto3
         os.environ.setdefault("AWS_DEFAULT_REGION", os.environ["AWS_REGION"])
 
-    _connected = (options.stack, options.endpoint_url)
+    _connected = options
     name = options.table or os.environ.get("TABLE_NAME")
     if options.stack:
-        name = _read_stack(options.stack, options.endpoint_url)
+        name = _read_stack(options.stack)
     if not name:
         raise Misused("Select a table with --local, --stack NAME, or --table NAME (or the variable TABLE_NAME).")
     os.environ.update(local_variables)
@@ -115,58 +117,50 @@ def _local(options: Options) -> tuple[Options, dict[str, str]]:
     return Options(stack=_LOCAL_STACK, region=_LOCAL_REGION, endpoint_url=address), state.get("code_host") or {}
 
 
-def create_client(service: str, endpoint_url: str | None) -> Any:
-    """Returns an AWS client with short timeouts, so that a local stack that isn't running is reported quickly."""
-    config = Config(connect_timeout=3, retries={"mode": "standard", "total_max_attempts": 2})
-    return boto3.Session().client(service, endpoint_url=endpoint_url, config=config)
+def create_client(service: str) -> Any:
+    """Returns an AWS client for the connected stack's endpoint.
 
-
-def connected_client(service: str) -> Any:
-    """Returns an AWS client for the connected stack's endpoint. Call `connect` first."""
-    return create_client(service, _connected[1])
-
-
-def find_queue(logical_id: str, variable: str) -> tuple[Any, str]:
-    """Returns an SQS client and the URL of the stack's queue or, if no stack is named, the URL in that variable.
-
-    Call `connect` first. Raises Misused if the queue isn't configured, NotFound if the stack doesn't have it.
+    Its timeouts are short, so that a local stack that isn't running is reported quickly.
     """
-    return connected_client("sqs"), _find_resource(logical_id, variable, "queue")
+    config = Config(connect_timeout=3, retries={"mode": "standard", "total_max_attempts": 2})
+    return boto3.Session().client(service, endpoint_url=_connected.endpoint_url, config=config)
 
 
-def find_secret(logical_id: str, variable: str) -> tuple[Any, str]:
-    """Returns a Secrets Manager client and the secret's ARN, in the same way."""
-    return connected_client("secretsmanager"), _find_resource(logical_id, variable, "secret")
+def find_resource(logical_id: str, variable: str) -> str:
+    """Returns the physical id of the stack's resource or, if no stack is named, the variable's value.
+
+    A queue's id is its URL, and a secret's its ARN. Raises Misused without both, NotFound if the stack doesn't have it.
+    """
+    if _connected.stack is not None:
+        return _describe_resource(_connected.stack, logical_id)
+    if variable not in os.environ:
+        raise Misused(f"Name the stack with --local or --stack NAME, or set the variable {variable}.")
+    return os.environ[variable]
 
 
 def deployed_at() -> float | None:
     """Returns the Unix time when the stack's last deployment started, or None if no stack is named.
 
-    Call `connect` first. Raises Refused unless that deployment has completed.
+    Raises Refused unless that deployment has completed.
     """
-    stack, endpoint_url = _connected
+    stack = _connected.stack
     if stack is None:
         return None
-    described = create_client("cloudformation", endpoint_url).describe_stacks(StackName=stack)["Stacks"][0]
+    described = _describe_stack(stack)
     if described["StackStatus"] not in {"CREATE_COMPLETE", "UPDATE_COMPLETE"}:
         raise Refused(f"The last deployment of {stack} has not completed ({described['StackStatus']}). Deploy first.")
     return float(described.get("LastUpdatedTime", described["CreationTime"]).timestamp())
 
 
-def _find_resource(logical_id: str, variable: str, kind: str) -> str:
-    """Returns the physical id of a resource. Raises Misused, NotFound."""
-    stack, endpoint_url = _connected
-    if stack is not None:
-        return _describe_resource(create_client("cloudformation", endpoint_url), stack, logical_id)
-    if variable not in os.environ:
-        raise Misused(f"Say which {kind}: --local, --stack NAME, or the variable {variable}.")
-    return os.environ[variable]
+def _describe_stack(stack: str) -> dict[str, Any]:
+    described: dict[str, Any] = create_client("cloudformation").describe_stacks(StackName=stack)["Stacks"][0]
+    return described
 
 
-def _describe_resource(client: Any, stack: str, logical_id: str) -> str:
+def _describe_resource(stack: str, logical_id: str) -> str:
     """Returns the physical id of the stack's resource. Raises NotFound."""
     try:
-        found = client.describe_stack_resource(StackName=stack, LogicalResourceId=logical_id)
+        found = create_client("cloudformation").describe_stack_resource(StackName=stack, LogicalResourceId=logical_id)
     except ClientError as error:
         if error.response["Error"]["Code"] != "ValidationError":
             raise
@@ -174,11 +168,10 @@ def _describe_resource(client: Any, stack: str, logical_id: str) -> str:
     return str(found["StackResourceDetail"]["PhysicalResourceId"])
 
 
-def _read_stack(stack: str, endpoint_url: str | None) -> str:
+def _read_stack(stack: str) -> str:
     """Returns the name of the table that the stack uses. Sets variables for its brands, App, and retention times."""
-    client = create_client("cloudformation", endpoint_url)
-    own_table = _describe_resource(client, stack, _TABLE)
-    described = client.describe_stacks(StackName=stack)["Stacks"][0]
+    own_table = _describe_resource(stack, _TABLE)
+    described = _describe_stack(stack)
     parameters = {it["ParameterKey"]: it["ParameterValue"] for it in described.get("Parameters", [])}
     outputs = {it["OutputKey"]: it["OutputValue"] for it in described.get("Outputs", [])}
     os.environ.update({variable: parameters[name] for name, variable in _PARAMETERS.items() if name in parameters})
