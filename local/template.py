@@ -24,6 +24,7 @@ STATEFUL_TYPES = (
     "AWS::Cognito::UserPoolClient",
     "AWS::Cognito::UserPoolDomain",
     "AWS::DynamoDB::Table",
+    "AWS::SecretsManager::Secret",
     "AWS::SQS::Queue",
 )
 

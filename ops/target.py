@@ -15,7 +15,7 @@ from botocore.exceptions import ClientError
 
 from ops.errors import Misused, NotFound, Refused
 
-LOCAL_STATE = Path(__file__).resolve().parents[1] / ".local/stack.json"
+LOCAL_STATE = Path(os.environ.get("LOCAL_DIRECTORY", Path(__file__).resolve().parents[1] / ".local")) / "stack.json"
 _LOCAL_STACK = "assent"
 _LOCAL_REGION = "eu-central-1"
 # The credentials of the local stack. Real ones are never read for it.
@@ -43,6 +43,8 @@ class Options:
     table: str | None = None
     region: str | None = None
     endpoint_url: str | None = None
+    started: float | None = None
+    """The Unix time when `make run` started, which is its deployment. Set for the local stack."""
 
 
 # Set by connect.
@@ -114,7 +116,8 @@ def _local(options: Options) -> tuple[Options, dict[str, str]]:
         del os.environ[variable]
     os.environ["AWS_ACCESS_KEY_ID"] = os.environ["AWS_SECRET_ACCESS_KEY"] = _LOCAL_CREDENTIAL
     address = f"http://127.0.0.1:{state['ministack_port']}"
-    return Options(stack=_LOCAL_STACK, region=_LOCAL_REGION, endpoint_url=address), state.get("code_host") or {}
+    found = Options(stack=_LOCAL_STACK, region=_LOCAL_REGION, endpoint_url=address, started=state["started"])
+    return found, state.get("code_host") or {}
 
 
 def create_client(service: str) -> Any:
@@ -141,8 +144,10 @@ def find_resource(logical_id: str, variable: str) -> str:
 def deployed_at() -> float | None:
     """Returns the Unix time when the stack's last deployment started, or None if no stack is named.
 
-    Raises Refused unless that deployment has completed.
+    For the local stack, that is the start of `make run`. Raises Refused unless that deployment has completed.
     """
+    if _connected.started is not None:
+        return _connected.started
     stack = _connected.stack
     if stack is None:
         return None
