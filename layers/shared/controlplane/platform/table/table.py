@@ -218,7 +218,7 @@ class Table:
         limit: int | None = None,
         consistent: bool = False,
         index: Index = PRIMARY,
-    ) -> QueryPage:
+    ) -> QueryPage[dict[str, Any]]:
         """Returns one page of a partition: sort keys that start with `prefix` (or are >= `lowest`), after a position.
 
         With `limit`, reads one item more than it returns, to detect a next page. Reads are eventually consistent by
