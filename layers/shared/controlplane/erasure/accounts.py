@@ -121,7 +121,7 @@ type Step = Callable[[FormerAccount, str | None], str | None]
 def erase_credentials(account: FormerAccount, after: str | None) -> str | None:
     """Erases a page of the credentials."""
     page = credential_index.list_credentials(account.user_id, _PAGE, after)
-    revocations.erase_all(page.credentials)
+    revocations.erase_all(page.items)
     return page.next_sk
 
 
