@@ -142,7 +142,7 @@ class MotoClient(OwnClient):
         super().__init__("dynamodb")
         self._backend = _Backend("eu-central-1", "123456789012")
         # An answer is made into JSON at once, without making it into dictionaries before.
-        responses.dynamo_to_dict = lambda answer: answer
+        responses.dynamo_to_dict = lambda answer: answer  # type: ignore[assignment,attr-defined]
         self._lock = threading.Lock()
 
     def _exchange(self, request: bytes) -> Response:
