@@ -26,7 +26,7 @@ from controlplane.platform.queues.messages import ExecuteScan, PublishScan
 from controlplane.platform.table.leases import Lease
 from controlplane.platform.table.table import Put
 from controlplane.scans import execution, reads, unlocks
-from controlplane.scans.attempt import PermanentFailure, code_host_errors, run_attempt
+from controlplane.scans.execution import PermanentFailure, code_host_errors, run_attempt
 from controlplane.scans.items import Coverage, CoveredKind, Failure, ScanItem, Stage, UnknownScan
 from controlplane.scans.reads import stored_leg
 from openassent_analysis import Analysis
