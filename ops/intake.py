@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 from pydantic import ValidationError
 
-from finding_intake.messages import ACCEPTED, Finding
+from controlplane.findings.intake import ACCEPTED, Finding
 from ops.arguments import new_group
 from ops.errors import Refused
 from ops.output import Result
