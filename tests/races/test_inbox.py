@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from controlplane.findings import inbox, intake, publications
+from controlplane.findings import inbox, intake
 from controlplane.findings.items import InboxItem, Status
 from controlplane.platform.table import keys
 from controlplane.platform.table.table import table
@@ -197,7 +197,7 @@ def test_two_publications_create_one_item(world, stage):
     company = world.company()
     found = world.discovery(company)
     later = found._replace(observed_at="2026-03-04T06:00:00.000Z", title="Later")
-    yield [lambda: publish_finding(found), lambda: publications.publish_finding(later)]
+    yield [lambda: publish_finding(found), lambda: publish_finding(later)]
     (item,) = inbox.list_items(company.organization_id, "open", 10, None).items
     assert item.title == "Later"
 
