@@ -37,7 +37,7 @@ from tests.support.world import World, table_dump
 
 # These have tests of their own.
 ELSEWHERE = {
-    "dead-letters discard", "dead-letters list", "dead-letters redrive", "github check", "intake send",
+    "dead-letters discard", "dead-letters list", "dead-letters redrive", "github check",
     "signing-key add", "signing-key drop", "signing-key show", "signing-key switch", "table check", "table restore",
     "user delete", "user export", "user revoke",
 }  # fmt: skip
