@@ -175,12 +175,3 @@ class TestDeaths:
             reply = client.send()
         assert (reply.status, reply.error["details"]) == (409, {"reason": "in_flight"})
         assert (stored(), record()["attempt"]["S"]) == (before, "another")
-
-
-def test_a_taken_slug_leaves_the_idempotency_key_usable(api, world):
-    token, taken = world.person().token, world.company().slug
-    statuses = [
-        api.post("/v1/organizations", token, json_body={"name": "N", "slug": slug}, headers=KEY).status
-        for slug in (taken, "another-slug")
-    ]
-    assert statuses == [409, 201]

@@ -82,5 +82,5 @@ def nothing_written() -> Iterator[None]:
 
 
 @pytest.fixture
-def acme(api: Api, world: World) -> Organization:
+def acme(api, world):
     return Organization(api, world)

@@ -1,14 +1,13 @@
-"""GET /v1/organizations: the organizations the caller belongs to."""
+"""GET /v1/organizations and one of them: the organizations that the caller belongs to."""
 
 from controlplane.organizations import defaults as default_organizations
-from tests.support.api import Api
-from tests.support.world import World
+from tests.support.each import each
 
 PATH = "/v1/organizations"
 LAST_PAGE = {"nextCursor": None, "hasMore": False}
 
 
-def test_all_organizations_are_listed_by_slug_on_one_page_with_the_callers_role(api: Api, world: World):
+def test_all_organizations_are_listed_by_slug_on_one_page_with_the_callers_role(api, world):
     person = world.person()
     companies = [world.company(owner=person, name="Acme Shops"), world.company(), world.company(owner=person)]
     world.member(companies[1], "admin", person)
@@ -29,15 +28,11 @@ def test_all_organizations_are_listed_by_slug_on_one_page_with_the_callers_role(
     ]
 
 
-def test_a_key_sees_its_own_organization_as_an_admin(api: Api, world: World):
+def test_a_key_sees_its_own_organization_and_a_person_each_change_in_the_next_call(api, world):
     company = world.company()
     world.company(owner=company.owner)
-    reply = api.get(PATH, world.key(company))
-    assert [(it["organizationId"], it["role"]) for it in reply.data] == [(company.organization_id, "admin")]
-
-
-def test_a_changed_role_and_a_left_organization_are_visible_in_the_next_call(api: Api, world: World):
-    company = world.company()
+    listed = api.get(PATH, world.key(company)).data
+    assert [(it["organizationId"], it["role"]) for it in listed] == [(company.organization_id, "admin")]
     person = world.member(company)
     member_id = f"mem_{company.organization_id[4:]}{person.user_id[4:]}"
     for role in ("member", "admin"):
@@ -45,3 +40,20 @@ def test_a_changed_role_and_a_left_organization_are_visible_in_the_next_call(api
         assert [it["role"] for it in api.get(PATH, person.token).data] == [role]
     world.leave(company, person)
     assert api.get(PATH, person.token).body == {"success": True, "data": [], "pagination": LAST_PAGE}
+
+
+@each("caller", ["owner", "admin", "member", "key"])
+def test_the_organization_is_shown_with_the_callers_role(caller, api, world):
+    company = world.company(name="Acme Shops")
+    world.company(owner=company.owner)
+    token = world.key(company) if caller == "key" else world.member(company, caller).token
+    reply = api.get(f"{PATH}/{company.organization_id}", token)
+    assert (reply.status, reply.data) == (
+        200,
+        {
+            "id": company.organization_id,
+            "slug": company.slug,
+            "name": "Acme Shops",
+            "role": "admin" if caller == "key" else caller,
+        },
+    )
