@@ -14,7 +14,7 @@ class TestApply:
             "HOME": "/home/me",
         }
         variables = environment.function_environment(
-            Memory(4566, "secret"), "http://127.0.0.1:3000", "http://127.0.0.1:4566", RESOURCES
+            Memory(4566), "http://127.0.0.1:3000", "http://127.0.0.1:4566", RESOURCES, "secret"
         )
         environment.apply(variables, target)
         assert target == {"HOME": "/home/me", **variables}
@@ -24,7 +24,7 @@ class TestApply:
 
     def test_people_sign_in_with_the_pools_own_name_at_the_local_address(self):
         variables = environment.function_environment(
-            Memory(4566, "secret"), "http://127.0.0.1:3000", "http://127.0.0.1:4566", RESOURCES
+            Memory(4566), "http://127.0.0.1:3000", "http://127.0.0.1:4566", RESOURCES, "secret"
         )
         assert variables["SIGN_IN_ISSUER"] == "https://cognito-idp.eu-central-1.amazonaws.com/eu-central-1_Ab3"
         assert variables["SIGN_IN_METADATA_URL"] == (
@@ -34,14 +34,14 @@ class TestApply:
 
     def test_test_clients_are_allowed_more_failures(self):
         variables = environment.function_environment(
-            Memory(4566, "secret"), "http://127.0.0.1:3000", "http://127.0.0.1:4566", RESOURCES
+            Memory(4566), "http://127.0.0.1:3000", "http://127.0.0.1:4566", RESOURCES, "secret"
         )
         assert variables["REJECTED_CREDENTIALS_PER_MINUTE"] == "1000"
 
     def test_the_front_door_has_a_new_secret_for_each_run_unless_it_is_off(self, monkeypatch):
         def secret() -> str | None:
             return environment.function_environment(
-                Memory(4566, "secret"), "http://127.0.0.1:3000", "http://127.0.0.1:4566", RESOURCES
+                Memory(4566), "http://127.0.0.1:3000", "http://127.0.0.1:4566", RESOURCES, "secret"
             ).get("FRONT_DOOR_SECRET")
 
         monkeypatch.delenv("FRONT_DOOR", raising=False)
