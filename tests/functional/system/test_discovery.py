@@ -1,4 +1,4 @@
-"""What a client finds out first: the authorization server, the feedback document, and its own credential."""
+"""Endpoints that introduce the service: the authorization server, the feedback document, and the own credential."""
 
 from authlib.oauth2.rfc8414 import AuthorizationServerMetadata
 
