@@ -4,11 +4,11 @@ from controlplane.billing import store as billing
 from controlplane.platform.core import ids
 from controlplane.platform.core.plans import PLANS
 from tests.functional.projects.builders import create, fill, projects_counted, stored
-from tests.functional.projects.conftest import CURRENT, OLDER, Organization, nothing_written
+from tests.functional.projects.conftest import CURRENT, INVALID, OLDER, Organization, nothing_written
 from tests.support.each import each
 from tests.support.recorded import recorded_calls
 
-MANY = [f"s{number}.example.com" for number in range(51)]
+FIFTY = [f"s{number}.example.com" for number in range(50)]
 
 
 def test_a_project_is_returned_and_stored_with_its_consent_slug_and_count(acme):
@@ -52,7 +52,7 @@ def test_the_older_body_shape_returns_the_older_project_shape(acme):
             {"websites": ["example.com", "localhost", "https://EXAMPLE.com:443", "example.com."]},
             ["example.com", "localhost"],
         ),
-        ({"websites": MANY[:50]}, MANY[:50]),
+        ({"websites": FIFTY}, FIFTY),
     ],
 )
 def test_every_listed_address_becomes_a_website_and_a_consent_entry_once(fields, origins, acme):
@@ -127,14 +127,9 @@ def test_a_member_creates_in_the_organization_that_the_query_or_the_body_names(a
         ({"name": "x" * 101}, ["name"]),
         ({"name": "a\nb"}, ["name"]),
         ({"region": ""}, ["region"]),
-        ({"websites": []}, ["websites"]),
-        ({"websites": ["example.com", 5]}, ["websites", "1"]),
-        ({"websites": MANY}, ["websites"]),
-        *(({name: None}, [name]) for name in ("name", "region", "websites", "consent", "organizationId")),
-        ({"consent": {"branding": "None"}}, ["consent", "branding"]),
-        ({"consent": {"branding": None}}, ["consent", "branding"]),
+        *INVALID,
+        *(({name: None}, [name]) for name in ("name", "region", "organizationId")),
         ({"consent": {"trustedOrigins": None}}, ["consent", "trustedOrigins"]),
-        ({"consent": {"trustedOrigins": ["a.example.com"] * 51}}, ["consent", "trustedOrigins"]),
         ({"organizationId": ""}, ["organizationId"]),
         ({"trustedOrigins": None}, ["trustedOrigins"]),
         ({"trustedOrigins": []}, ["organizationId"]),

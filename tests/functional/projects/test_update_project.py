@@ -11,7 +11,7 @@ from controlplane.projects import changes as project_changes
 from controlplane.projects import store as projects
 from controlplane.projects.changes import MAX_FORMER
 from tests.functional.projects.builders import add_audits, stored, without_consent
-from tests.functional.projects.conftest import Organization, nothing_written, reread
+from tests.functional.projects.conftest import INVALID, Organization, nothing_written, reread
 from tests.support.calls import before_the_transaction, intercepted
 from tests.support.each import each
 from tests.support.recorded import recorded_calls
@@ -123,15 +123,8 @@ def test_a_concurrent_change_is_kept(acme):
         ({"projectName": "x" * 101}, ["projectName"]),
         ({"description": "x" * 513}, ["description"]),
         ({"description": 5}, ["description"]),
-        ({"websites": []}, ["websites"]),
-        ({"websites": None}, ["websites"]),
-        ({"websites": ["a.example.com"] * 51}, ["websites"]),
-        ({"websites": [{}]}, ["websites", "0"]),
-        ({"consent": None}, ["consent"]),
-        ({"consent": {"branding": "acme"}}, ["consent", "branding"]),
-        ({"consent": {"branding": None}}, ["consent", "branding"]),
+        *INVALID,
         ({"consent": {"trustedOrigins": []}}, ["consent", "trustedOrigins"]),
-        ({"websites": ["example.com"], "consent": {"trustedOrigins": ["example.com"]}}, ["consent", "trustedOrigins"]),
     ],
 )
 def test_an_invalid_field_is_named_and_nothing_is_written(fields, path, acme):
