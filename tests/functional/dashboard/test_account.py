@@ -141,9 +141,7 @@ class TestDeletion:
         world.member(company, "owner")
         assert delete(visitor, person.email).status == 303
 
-    def test_memberships_that_dont_fit_into_one_transaction_end_before_the_account_and_ownerships(
-        self, visitor, person, world, monkeypatch
-    ):
+    def test_many_memberships_end_before_the_account_and_ownerships(self, visitor, person, world, monkeypatch):
         monkeypatch.setattr(deletions, "MEMBERSHIPS_OF_ACCOUNT", 1)
         owned = world.company()
         world.member(owned, "owner", person)

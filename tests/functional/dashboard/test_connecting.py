@@ -159,9 +159,7 @@ class TestRefused:
         code_host.stand_in.faults.suspended = {installation_id(DEMO_OWNER)}
         assert offer(visitor, company).status == 403
 
-    def test_a_state_works_once_in_its_session_and_like_what_was_offered_for_an_hour(
-        self, visitor, company, code_host, person, now
-    ):
+    def test_a_state_works_once_in_its_session_and_an_offer_for_an_hour(self, visitor, company, code_host, person, now):
         callback = install(visitor, company)
         other = Browser(visitor.api).signed_in(person.user_id)
         assert other.get(callback).status == 400
@@ -243,9 +241,7 @@ class TestOwnership:
         assert (reply.status, "belongs to another organization" in text_of(reply)) == (409, True)
         assert [connected(it) for it in (company, second, rival)] == [[DEMO], [DEMO], []]
 
-    def test_it_is_free_again_after_its_last_repository_or_its_organization_is_gone(
-        self, visitor, company, rival, code_host
-    ):
+    def test_it_is_free_after_its_last_repository_or_organization_is_gone(self, visitor, company, rival, code_host):
         page = offer(visitor, company, "other")
         for name in ("other/blog", "other/wiki"):
             connect(visitor, name, on=page)

@@ -107,9 +107,7 @@ class TestDecision:
         reply = visitor.press("Accept", on=page)
         assert (reply.status, "Its details changed on" in text_of(reply)) == (409, True)
 
-    def test_the_history_names_people_scans_and_former_members_of_the_last_ten_statuses(
-        self, visitor, world, company, item, now
-    ):
+    def test_the_history_has_ten_statuses_with_people_and_scans(self, visitor, world, company, item, now):
         leaving = world.member(company)
         for status, user_id in (("accepted", leaving.user_id), ("resolved", company.owner.user_id)):
             now.advance(60)
@@ -150,9 +148,7 @@ class TestIssue:
         assert reply.headers["location"] == path(company, item, "?done=pending")
         assert issue_attempts.find_progress(item.item_id).attempt.existing == 42
 
-    def test_a_disconnected_repository_and_another_source_are_refused_with_the_reason(
-        self, visitor, world, company, repository, item
-    ):
+    def test_a_disconnected_repository_and_another_source_are_refused(self, visitor, world, company, repository, item):
         repositories.disconnect_repository(repository.repository_id)
         assert "no issue can be opened" in text_of(visitor.get(path(company, item)))
         assert visitor.forge(path(company, item, "/issue")).status == 409

@@ -112,7 +112,7 @@ class TestUnsubscribing:
         assert browser.press("Stop all emails").status == 200
         assert "grace@example.com" in mail_addresses.find_stops(["grace@example.com"])
 
-    def test_a_changed_or_foreign_link_is_refused_and_an_earlier_one_until_its_secret_is_gone(
+    def test_a_changed_or_foreign_link_is_refused_and_one_with_a_lost_secret(
         self, browser, company, person, monkeypatch
     ):
         link = link_of(person, company)

@@ -97,9 +97,7 @@ class TestList:
         assert "No scans match" in text_of(empty)
         assert re.findall(r'<option value="([^"]+)" selected>', empty.text) == ["canceled"]
 
-    def test_unknown_filters_are_ignored_and_a_cursor_of_another_list_is_rejected(
-        self, visitor, world, company, repository
-    ):
+    def test_unknown_filters_are_ignored_and_another_lists_cursor_rejected(self, visitor, world, company, repository):
         foreign = world.connected_repository(world.company())
         make_scan(foreign)
         scans = {make_scan(repository).scan_id for _ in range(SCANS_PER_PAGE)}
@@ -230,9 +228,7 @@ class TestComparison:
         assert "Fixed since the previous scan Fixed tracker src/app.tsx P1 1 more was fixed." in shown
         assert "2 1 new, 2 fixed" in text_of(visitor.get(f"/organizations/{company.slug}/scans"))
 
-    def test_a_first_scan_has_no_comparison_and_a_pull_requests_scan_only_new_findings(
-        self, visitor, company, repository
-    ):
+    def test_only_a_later_scan_has_a_comparison(self, visitor, company, repository):
         scan = make_scan(repository, issues=ISSUES)
         shown = text_of(visitor.get(report(company, scan)))
         assert not any(words in shown for words in ("Still present", "previous scan"))

@@ -154,9 +154,7 @@ class TestFindings:
         assert "1 finding is locked. Unlock it for 50 credits." in shown
         assert "src/app.tsx" not in shown
 
-    def test_expired_findings_are_not_shown_and_those_of_low_confidence_say_what_is_unknown(
-        self, visitor, company, repository, now
-    ):
+    def test_findings_of_low_confidence_say_so_and_expired_ones_are_hidden(self, visitor, company, repository, now):
         unknown = "The analysis can't tell whether the caller waits for consent."
         scan = full_scan(repository, [replace(ISSUES[0], confidence="low", description=unknown)])
         assert f"Low confidence Code at this commit {unknown}" in words(visitor, company, scan)

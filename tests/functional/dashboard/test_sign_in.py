@@ -296,9 +296,7 @@ class TestRefusedToken:
 
 
 class TestProvider:
-    def test_metadata_and_keys_are_cached_for_an_hour_and_rotated_keys_fetched_again(
-        self, browser, issuer, now, monkeypatch
-    ):
+    def test_metadata_and_keys_are_cached_for_an_hour_or_until_rotated(self, browser, issuer, now, monkeypatch):
         names = "response_type client_id redirect_uri scope state nonce code_challenge code_challenge_method"
         assert {*parse_qs(urlsplit(begin(browser)).query)} == {*names.split()}
         for _ in range(3):

@@ -156,9 +156,7 @@ def test_revoking_either_token_ends_its_family_and_nothing_else(kind, api, perso
     assert works(api, person.token)
 
 
-def test_by_form_a_used_token_ends_its_family_whatever_the_hint_and_one_without_a_family_only_itself(
-    api, person, world, now
-):
+def test_a_used_token_ends_its_family_and_one_without_a_family_itself(api, person, world, now):
     other = world.token(person.user_id)
     for hint in ("access_token", "refresh_token", "nonsense"):
         pair = request_code(api).approved(person.user_id).redeem().data

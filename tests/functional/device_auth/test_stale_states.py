@@ -128,9 +128,7 @@ class TestRequest:
         with pytest.raises(WriteConflict):
             device.note_poll(request)
 
-    def test_only_the_person_who_approved_withdraws_that_and_not_what_was_redeemed(
-        self, approved, request_item, person, world
-    ):
+    def test_only_who_approved_withdraws_that_and_not_what_was_redeemed(self, approved, request_item, person, world):
         other = world.person()
         assert device_approvals.withdraw(request_item.digest, other.user_id) is None
         assert get_request(approved.device_code).status == "approved"

@@ -121,9 +121,7 @@ def client(operation, api, world):
 
 
 @pytest.mark.parametrize("operation", CASES)
-def test_a_repetition_of_the_same_request_by_the_same_user_returns_the_same_and_writes_nothing(
-    operation, client, world
-):
+def test_a_repetition_by_the_same_user_returns_the_same_and_writes_nothing(operation, client, world):
     before = stored()
     malformed = client.send(key="k" * 256)
     assert (malformed.status, malformed.code, stored()) == (400, "INVALID_PAYLOAD", before)

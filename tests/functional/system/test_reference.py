@@ -97,13 +97,13 @@ class TestPage:
         assert '<docs/introduction.md>; rel="alternate"; type="text/markdown"' in shown.headers["link"]
         assert '<openapi.json>; rel="service-desc"; type="application/json"' in shown.headers["link"]
 
-    def test_the_page_loads_nothing_from_elsewhere(self, page):
+    def test_the_page_loads_nothing_from_elsewhere_and_works_below_a_stage(self, page):
         for tag, attributes in page.tags:
             assert tag not in {"style", "iframe", "object", "embed", "base", "form"}
-            assert "style" not in attributes
-            assert not [name for name in attributes if name.startswith("on")]
+            assert not [name for name in attributes if name.startswith("on") or name == "style"]
         for address in [*page.all("src"), *page.all("href", "link")]:
             assert address.startswith("data:image/svg") or not urlsplit(address).scheme
+        assert not any(address.startswith("/") for address in [*page.all("src"), *page.all("href")])
 
     def test_the_page_has_no_broken_links(self, page, api):
         anchors = page.all("id")
@@ -115,9 +115,6 @@ class TestPage:
                 target = urljoin(f"{BASE}/docs", address)
                 if target.startswith(BASE):
                     assert api.get(urlsplit(target).path).status == 200, address
-
-    def test_the_page_works_below_a_stage(self, page):
-        assert not any(address.startswith("/") for address in [*page.all("src"), *page.all("href")])
 
     @each(
         ("accept", "is_markdown"),
@@ -179,40 +176,28 @@ class TestFile:
         assert (reply.status, reply.code) == (404, "NOT_FOUND")
 
 
-class TestLlms:
-    def test_llms_txt_has_the_form_of_llmstxt_org(self, api):
-        reply = api.get("/llms.txt")
-        assert reply.headers["content-type"] == "text/plain; charset=utf-8"
-        lines = reply.text.splitlines()
-        assert lines[0].startswith("# ")
-        assert lines[2].startswith("> ")
-        sections = [line for line in lines if line.startswith("## ")]
-        assert sections[-1] == "## Optional"
-        for line in reply.text.partition("\n## ")[2].splitlines()[1:]:
-            assert not line or line.startswith("## ") or re.match(rf"- \[[^\]]+\]\({BASE}/[^)\s]+\): .+", line), line
-
-    def test_llms_txt_lists_every_operation_and_only_working_urls(self, api):
-        addresses = re.findall(r"\]\(([^)]+)\)", api.get("/llms.txt").text)
-        listed = [address for address in addresses if address.endswith(".md")]
-        assert {f"{BASE}/docs/{name}.md" for name in DESCRIBED} <= set(listed)
-        for address in addresses:
-            assert api.get(urlsplit(address).path).status == 200
+def test_llms_txt_has_the_form_of_llmstxt_org_and_lists_every_operation(api):
+    reply = api.get("/llms.txt")
+    assert reply.headers["content-type"] == "text/plain; charset=utf-8"
+    lines = reply.text.splitlines()
+    assert (lines[0][:2], lines[2][:2]) == ("# ", "> ")
+    assert [line for line in lines if line.startswith("## ")][-1] == "## Optional"
+    for line in reply.text.partition("\n## ")[2].splitlines()[1:]:
+        assert not line or line.startswith("## ") or re.match(rf"- \[[^\]]+\]\({BASE}/[^)\s]+\): .+", line), line
+    addresses = re.findall(r"\]\(([^)]+)\)", reply.text)
+    assert {f"{BASE}/docs/{name}.md" for name in DESCRIBED} <= {*addresses}
+    for address in addresses:
+        assert api.get(urlsplit(address).path).status == 200
 
 
-class TestOpenapi:
-    def test_openapi_is_the_committed_document_with_this_deployments_urls(self, api):
-        reply = api.get("/openapi.json")
-        committed = DOCUMENT.read_text(encoding="utf-8")
-        served = committed.replace("https://api.assent.example", BASE).replace(
-            "https://dashboard.assent.example", PAGES
-        )
-        assert reply.body == json.loads(served)
-        assert reply.headers["content-type"] == "application/json"
-
-    def test_openapi_names_the_contact(self, api, monkeypatch):
-        assert api.get("/openapi.json").body["info"]["contact"]["email"] == "api@assent.example"
-        monkeypatch.setitem(settings.__dict__, "contact_email", "help@assent.test")
-        assert api.get("/openapi.json").body["info"]["contact"]["email"] == "help@assent.test"
+def test_openapi_is_the_committed_document_with_this_deployments_urls_and_contact(api, monkeypatch):
+    reply = api.get("/openapi.json")
+    committed = DOCUMENT.read_text(encoding="utf-8").replace("https://api.assent.example", BASE)
+    assert reply.body == json.loads(committed.replace("https://dashboard.assent.example", PAGES))
+    assert reply.headers["content-type"] == "application/json"
+    assert reply.body["info"]["contact"]["email"] == "api@assent.example"
+    monkeypatch.setitem(settings.__dict__, "contact_email", "help@assent.test")
+    assert api.get("/openapi.json").body["info"]["contact"]["email"] == "help@assent.test"
 
 
 class TestPacked:
