@@ -12,20 +12,19 @@ import pytest
 from controlplane.billing import store as billing
 from controlplane.code_host import repositories
 from controlplane.code_host.items import Link, RepositoryItem
-from controlplane.findings import publications
 from controlplane.platform.queues.messages import Queue
 from controlplane.platform.table.stored import to_map
 from controlplane.platform.table.table import Update, table
 from controlplane.scans import failures, findings, reads, requests
-from controlplane.scans.causes import Comparison
 from controlplane.scans.findings import FindingVendor
-from controlplane.scans.items import Failure, ScanItem
+from controlplane.scans.items import Comparison, Failure, ScanItem
 from dashboard.scans.pages import SCANS_PER_PAGE
 from tests.functional.dashboard.conftest import HOSTILE, pages_in, pages_of
 from tests.functional.projects.builders import make_project
 from tests.support.api import Reply
 from tests.support.audits import make_issue, make_request, make_scan, stored_repository
 from tests.support.browser import text_of
+from tests.support.published import publish_finding
 from tests.support.table import PREPARED
 from tests.support.world import Company
 
@@ -209,7 +208,7 @@ class TestComparison:
     def compared(self, repository: RepositoryItem, company: Company) -> tuple[ScanItem, ScanItem]:
         """Returns a scan that found one finding again, one new one, and fixed two of the base, one of them locked."""
         base = make_scan(repository, issues=ISSUES[:3])
-        publications.publish_finding(findings.as_discovery(base, replace(ISSUES[1], title="Fixed tracker")))
+        publish_finding(findings.as_discovery(base, replace(ISSUES[1], title="Fixed tracker")))
         scan = make_scan(repository, access="full", issues=[ISSUES[0], replace(ISSUES[4], is_new=True)])
         fixed = (ISSUES[1].fingerprint, ISSUES[2].fingerprint)
         comparison = Comparison(base.scan_id, 2, fixed, new_count=1)

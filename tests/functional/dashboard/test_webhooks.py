@@ -5,7 +5,7 @@ import re
 import pytest
 
 from controlplane.notify import webhooks
-from controlplane.notify.webhook_items import WebhookItem
+from controlplane.notify.webhooks import WebhookItem
 from controlplane.platform.queues.events import WEBHOOK_EVENTS
 from tests.functional.dashboard.conftest import HOSTILE, pages_in
 from tests.support.browser import text_of

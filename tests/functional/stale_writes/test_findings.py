@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from controlplane.findings import detections, publications, vendors
+from controlplane.findings import intake, publications, vendors
 from controlplane.findings.items import Discovery, Evidence
 from controlplane.findings.vendors import VendorItem
 from controlplane.platform.table import keys
@@ -16,26 +16,27 @@ from controlplane.projects.items import ProjectItem
 from tests.functional.projects.builders import make_project
 from tests.functional.stale_writes.cases import Case, Make, check_refused, deletes, updates
 from tests.support.populated_organization import OBSERVED_AT, detection
+from tests.support.published import publish_finding
 from tests.support.world import World
 
 
 def _published(world: World) -> Case:
     found = world.discovery(world.company())
     write = publications.publish_leg(found, None)
-    return lambda: publications._write(write), lambda: publications.publish_finding(found), WriteConflict
+    return lambda: publications._write(write), lambda: publish_finding(found), WriteConflict
 
 
 def _observed(world: World, write: Callable[[Discovery, Any], Any], earlier: Callable[[Discovery], Any]) -> Case:
     """Observes a finding again, which changes nothing that lists show."""
     found = world.discovery(world.company())
-    publications.publish_finding(found)
+    publish_finding(found)
     again = found._replace(observed_at="2026-03-04T06:00:00.000Z", evidence=(Evidence("A page"),))
     leg = write(again, table.get(keys.inbox_item(*found.item_id.location)))
     return lambda: publications._write(leg), lambda: earlier(again), WriteConflict
 
 
 def _observe_later(found: Discovery) -> None:
-    publications.publish_finding(found._replace(observed_at="2026-03-04T07:00:00.000Z"))
+    publish_finding(found._replace(observed_at="2026-03-04T07:00:00.000Z"))
 
 
 @dataclass
@@ -50,7 +51,7 @@ class Vendor:
         return keys.vendor(*self.project.project_id.location, "segment")
 
     def detect(self, at: str = OBSERVED_AT) -> None:
-        detections.record_detection(replace(detection(self.project.project_id), observed_at=at))
+        intake.record_detection(replace(detection(self.project.project_id), observed_at=at))
 
     def detect_earlier(self) -> None:
         self.detect("2026-03-04T05:05:00.000Z")
@@ -68,7 +69,7 @@ def _decide(vendor: Vendor, read: VendorItem | None) -> Update:
 
 
 def _detect(vendor: Vendor, read: VendorItem | None) -> Update:
-    return detections._if_unchanged(vendor.key, read, {"domain": "stale.example"})
+    return intake._if_unchanged(vendor.key, read, {"domain": "stale.example"})
 
 
 def _vendor(

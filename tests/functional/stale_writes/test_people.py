@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from controlplane.erasure import accounts, cleanup, deletions
+from controlplane.erasure import cleanup, deletions
 from controlplane.organizations import defaults as default_organizations
 from controlplane.organizations import invitations, members, resends
 from controlplane.organizations import store as organizations
@@ -20,6 +20,7 @@ from controlplane.platform.table import keys
 from controlplane.platform.table.retry import WriteConflict
 from controlplane.platform.table.table import Leg, LegFailed, Put, Update, table
 from controlplane.projects import store as projects
+from ops.accounts import remove_profile
 from tests.functional.projects.builders import make_project
 from tests.functional.stale_writes.cases import (
     Act,
@@ -239,7 +240,7 @@ CASES: dict[str, Make] = {
         it, lambda profile: deletions.delete_account(profile, [], [])
     ),
     "account whose address another one has that the operator deletes": lambda it: _address(
-        it, accounts.remove_profile, LegFailed
+        it, remove_profile, LegFailed
     ),
     "owner with another address who is deleted": lambda it: _deleting(it, owner=True, email="other@example.com"),
     "owner of another organization who is deleted": lambda it: _deleting(it, owner=True, ownerships=2),

@@ -17,11 +17,8 @@ from controlplane.platform.queues import outbox
 from controlplane.platform.table import keys, leases
 from controlplane.platform.table.leases import Lease, LeaseLost
 from controlplane.platform.table.table import Check, LegFailed, Put, table
-from controlplane.scans import execution, failures, history, queue, reads, recovery, requests, resolutions, unlocks
-from controlplane.scans.causes import Cause
-from controlplane.scans.items import Failure, RequestItem, ScanItem
-from controlplane.scans.progress import STAGES
-from controlplane.scans.queue import QueuedScan
+from controlplane.scans import execution, failures, history, queue, reads, requests, unlocks
+from controlplane.scans.items import STAGES, Cause, Failure, QueuedScan, RequestItem, ScanItem
 from tests.functional.stale_writes.cases import (
     ORGANIZATION,
     Act,
@@ -73,7 +70,7 @@ def _complete(scan: ScanItem) -> None:
 
 
 def _retry(scan: ScanItem, _: Lease) -> None:
-    happens(lambda: recovery._retry(scan, outbox.new_entry("scan-execution", {})))()
+    happens(lambda: failures._retry(scan, outbox.new_entry("scan-execution", {})))()
 
 
 def _waiting(world: World) -> Case:
@@ -113,7 +110,7 @@ def _found_again(world: World) -> Case:
     table.put(Put(read.to_item()), PREPARED)
     again = Put(replace(read, gone=None).to_item())
     return (
-        transacts(history=resolutions._if_unchanged(read.key, read.gone)),
+        transacts(history=history._if_unchanged(read.key, read.gone)),
         lambda: table.put(again, PREPARED),
         LegFailed,
     )
@@ -123,11 +120,9 @@ def _start(world: World, earlier: Callable[[RequestItem], Act]) -> Case:
     """Starts the scan of a request."""
     repository = world.connected_repository(world.company())
     lease, request = requests.acquire_request(make_request(repository), 30)
-    scan_id = requests.new_scan_id(repository.organization_id)
     target = requests.Target(repository, repository.links[0], "main", SHA)
-    message = outbox.new_entry("scan-execution", {})
     return (
-        lambda: requests.start_scan(request, lease, scan_id, target, access="free-preview", message=message),
+        lambda: requests.start_scan(request, lease, target, "free-preview"),
         earlier(request),
         LeaseLost,
     )
