@@ -139,6 +139,14 @@ def test_filters_by_actor_action_resource_and_time(log, world, now):
         assert [it["action"] for it in log.everything(f"{query}&limit=1")] == expected, query
 
 
+def test_a_filtered_page_has_entries_that_follow_many_others(log):
+    created = log.create(1)
+    for text in ("Ours", "Theirs"):
+        log.update(created, description=text)
+    page = log.read("action=project.create&limit=1").data
+    assert [entry["resource"]["id"] for entry in page] == [created]
+
+
 def test_entries_are_omitted_after_their_days_or_listed_forever_if_these_are_0(log, now, monkeypatch):
     log.create(1)
     now.advance(401 * DAY)
