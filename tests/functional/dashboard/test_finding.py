@@ -11,6 +11,7 @@ from controlplane.platform.core.ids import ProjectId
 from controlplane.platform.core.settings import settings
 from tests.functional.dashboard.conftest import HOSTILE
 from tests.support.browser import text_of
+from tests.support.populated_organization import detection
 from tests.support.world import Company
 
 ISSUE = "https://github.com/acme/shop/issues/7"
@@ -160,19 +161,9 @@ class TestIssue:
 class TestVendor:
     @pytest.fixture
     def seen(self, company, repository):
-        vendor = RuntimeVendor(repository.links[0].project_id, "segment", "Segment", "segment.com")
-        intake.record_detection(
-            intake.Detection(
-                vendor=vendor,
-                category=None,
-                title="New vendor: Segment",
-                summary="It was loaded.",
-                priority="P2",
-                evidence=(Evidence("A page", "https://shop.example.com/"),),
-                observed_at="2026-03-04T05:06:07.000Z",
-                before_consent=True,
-            )
-        )
+        page = {"seenOn": ["https://shop.example.com/"], "beforeConsent": True}
+        seen = detection(repository.links[0].project_id, category=None, observedAt="2026-03-04T05:06:07.000Z", **page)
+        intake.record_detection(seen)
         found = inbox.list_items(company.organization_id, "open", 10, None).items
         return next(item for item in found if item.source == "runtime")
 

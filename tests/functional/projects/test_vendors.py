@@ -7,11 +7,11 @@ from urllib.parse import quote
 import pytest
 
 from controlplane.findings import inbox, vendors
+from controlplane.findings.intake import ACCEPTED
 from controlplane.platform.core.ids import InboxItemId
 from controlplane.platform.table.table import table
 from controlplane.projects import store as projects
 from controlplane.projects.items import ProjectItem
-from finding_intake.messages import ACCEPTED
 from finding_intake.service import process_finding
 from tests.functional.projects.builders import add_finding, stored
 from tests.functional.projects.conftest import Organization, nothing_written

@@ -1,7 +1,7 @@
 """Writes about findings and vendors."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -51,7 +51,7 @@ class Vendor:
         return keys.vendor(*self.project.project_id.location, "segment")
 
     def detect(self, at: str = OBSERVED_AT) -> None:
-        intake.record_detection(replace(detection(self.project.project_id), observed_at=at))
+        intake.record_detection(detection(self.project.project_id, observedAt=at))
 
     def detect_earlier(self) -> None:
         self.detect("2026-03-04T05:05:00.000Z")

@@ -147,7 +147,7 @@ def _report(_: World) -> Case:
     return (
         lambda: pull_requests.record(PULL_REQUEST.key, "mine", comment="stale"),
         sets(PULL_REQUEST.key, claim="other"),
-        pull_requests.ClaimLost,
+        LeaseLost,
     )
 
 
