@@ -8,7 +8,7 @@ import ssl
 import threading
 import time
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from email.utils import format_datetime
 from pathlib import Path
 from typing import Any
@@ -38,7 +38,6 @@ from tests.support.scripted_server import (
 )
 
 ITEM = {"Item": {"pk": {"S": "ORG#1"}, "sk": {"S": "PROJECT#é"}}}
-DAY = timedelta(days=1)
 KEY = {"TableName": "t", "Key": ITEM["Item"]}
 HEAD = b"HTTP/1.1 200 OK\r\ncontent-length: 12\r\n\r\n"
 CONFLICT = {"__type": "com.amazonaws.dynamodb.v20120810#ConditionalCheckFailedException", **ITEM}

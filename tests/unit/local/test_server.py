@@ -4,7 +4,6 @@ import asyncio
 import re
 
 import httpx
-import pytest
 
 from local.gateway import Request, Response
 from local.server import Server, load_handlers
@@ -57,7 +56,7 @@ def test_a_response_of_the_gateway_itself_gets_a_length():
     assert answer.headers["content-length"] == "4"
 
 
-def test_queries_credentials_and_line_breaks_are_not_printed(capsys: pytest.CaptureFixture[str]):
+def test_queries_credentials_and_line_breaks_are_not_printed(capsys):
     url, headers = "/sign-in/callback%0a?code=secret", {"Authorization": "Bearer secret"}
     send(Response(303, [REQUEST_ID], b""), "GET", url, headers=headers)
     assert re.fullmatch(r"\d\d:\d\d:\d\d GET /sign-in/callback%0a 303 \d+ ms 1-2\n", capsys.readouterr().out)

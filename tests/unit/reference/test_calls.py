@@ -80,7 +80,7 @@ class TestCommands:
         }
 
     @each("name", WITH_COMMAND)
-    def test_has_the_values_of_the_request(self, name: str):
+    def test_has_the_values_of_the_request(self, name):
         values = parsed(COMMANDS[name]) - OTHER_VALUES
         assert [value for value in values if value not in FORMS[name]["curl"]] == []
 
@@ -102,7 +102,7 @@ class TestCommands:
             "assent key create Deploys --expires-in soon",
         ],
     )
-    def test_those_that_the_command_line_refuses_fail(self, text: str):
+    def test_those_that_the_command_line_refuses_fail(self, text):
         with pytest.raises(Exception, match=r"Missing|Unexpected|unexpected|No such|is not one of|isn't a duration"):
             parsed(text)
 
@@ -115,9 +115,7 @@ class TestCommands:
 
 class TestPrograms:
     @each("name", OPERATIONS)
-    def test_each_calls_its_operation(
-        self, name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-    ):
+    def test_each_calls_its_operation(self, name, monkeypatch, capsys):
         service = DocumentedService()
         client = partial(openassent.Assent, transport=httpx.MockTransport(service))
         with monkeypatch.context() as patch:
