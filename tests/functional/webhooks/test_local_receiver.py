@@ -14,10 +14,7 @@ from controlplane.platform.core.settings import settings
 from local import webhook_receiver
 from local.webhook_receiver import WebhookReceiver
 from notifications import transport
-from tests.functional.conftest import FakeClock
 from tests.support.endpoints import SECRET, Line, Receiver, documented_verify, endpoint
-from tests.support.sqs import FakeSqs
-from tests.support.world import Company, World
 
 
 @pytest.fixture
@@ -39,9 +36,7 @@ def receiver(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[WebhookReceiver,
         thread.join(5)
 
 
-def test_each_answer_has_its_result_and_what_arrives_verifies(
-    receiver: tuple[WebhookReceiver, str], world: World, company: Company, sqs: FakeSqs, now: FakeClock
-):
+def test_each_answer_has_its_result_and_what_arrives_verifies(receiver, world, company, sqs, now):
     (made, base), line = receiver, Line(sqs, world, company, Receiver())
     webhook = endpoint(company, url=f"{base}/hook")
     for mode, result in (("200", (200, None)), ("500", (500, "status")), ("redirect", (302, "redirect"))):
