@@ -76,7 +76,10 @@ def _prepare(memory: checkout.Memory, ministack: MiniStack, base_url: str) -> di
     ministack.wait_until_ready()
     deployment = stack.deploy(memory.deployed)
     memory.deployed, memory.code_host = stack.digest, setup.function_variables(github, base_url)
-    variables = environment.function_environment(memory, base_url, ministack.endpoint, deployment.resources)
+    memory.started = time.time()
+    variables = environment.function_environment(
+        memory, base_url, ministack.endpoint, deployment.resources, deployment.signing_secret
+    )
     environment.apply(variables)
     sam.write_files(variables)
     if sam.is_on():

@@ -3,7 +3,6 @@
 import fcntl
 import json
 import os
-import secrets
 import signal
 import socket
 import time
@@ -41,9 +40,11 @@ class Memory:
     """Created once per checkout, so that every run has the data and secrets of the previous one."""
 
     ministack_port: int
-    signing_secret: str
     deployed: str = ""
     """Digest of the template's part that is deployed to MiniStack."""
+
+    started: float = 0
+    """The Unix time when the functions of the current run got their variables, secrets included."""
 
     code_host: dict[str, str] | None = None
     """The functions' variables that lead to the code host, for the operator's command line."""
@@ -60,7 +61,7 @@ def load_memory() -> Memory:
     try:
         memory = Memory(**json.loads(_MEMORY.read_text()))
     except FileNotFoundError:
-        memory = Memory(free_port(), secrets.token_urlsafe(32))
+        memory = Memory(free_port())
     if not is_free(memory.ministack_port):
         memory.ministack_port = free_port()
     memory.save()

@@ -15,7 +15,9 @@ ACCESS_KEY = "local"
 SECRET_KEY = "local"  # noqa: S105
 
 
-def function_environment(memory: Memory, base_url: str, endpoint: str, resources: dict[str, str]) -> dict[str, str]:
+def function_environment(
+    memory: Memory, base_url: str, endpoint: str, resources: dict[str, str], signing_secret: str
+) -> dict[str, str]:
     """Returns the variables of every function. `resources` maps logical ids to physical ids."""
     pool_id = resources["UserPool"]
     # A new one for each run.
@@ -31,7 +33,7 @@ def function_environment(memory: Memory, base_url: str, endpoint: str, resources
         "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
         "AWS_CLIENT": os.environ.get("AWS_CLIENT", "own"),
         "TABLE_NAME": resources["Table"],
-        "SIGNING_SECRET": memory.signing_secret,
+        "SIGNING_SECRET": signing_secret,
         "PUBLIC_BASE_URL": base_url,
         "DASHBOARD_BASE_URL": base_url,
         # Test clients make organizations without end.

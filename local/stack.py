@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import secrets
 from typing import NamedTuple
 
 from botocore.exceptions import ClientError, WaiterError
@@ -17,9 +18,10 @@ _PARAMETERS = {"DeletionProtection": "false"}
 
 
 class Deployment(NamedTuple):
-    """Physical ids by logical id, and whether the stack is new."""
+    """Physical ids by logical id, the current signing secret, and whether the stack is new."""
 
     resources: dict[str, str]
+    signing_secret: str
     is_new: bool
 
 
@@ -28,6 +30,7 @@ class LocalStack:
 
     def __init__(self, endpoint: str, base_url: str) -> None:
         self._client = environment.create_client("cloudformation", endpoint)
+        self._secrets = environment.create_client("secretsmanager", endpoint)
         template = stateful_part(load_template())
         # The sign-in page of the user pool sends people back to the base URL.
         values = {**_PARAMETERS, "DashboardBaseUrl": base_url}
@@ -56,7 +59,12 @@ class LocalStack:
             if "No updates are to be performed" not in str(error):
                 (stack,) = getattr(error, "last_response", {}).get("Stacks", [{}])
                 raise DeployFailed(stack.get("StackStatusReason", str(error))) from error
-        return Deployment(self._find_resources() or {}, is_new=resources is None)
+        found = self._find_resources() or {}
+        signing = {"SecretId": found["SigningSecret"]}
+        if resources is None:
+            # MiniStack generates punctuation as well: a key that starts with a brace would be taken for a ring.
+            self._secrets.put_secret_value(**signing, SecretString=secrets.token_urlsafe(48))
+        return Deployment(found, self._secrets.get_secret_value(**signing)["SecretString"], is_new=resources is None)
 
     def _find_resources(self) -> dict[str, str] | None:
         """Returns physical ids by logical id, or None if the stack doesn't exist."""

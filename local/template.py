@@ -22,6 +22,7 @@ STATEFUL_TYPES = (
     "AWS::Cognito::UserPoolClient",
     "AWS::Cognito::UserPoolDomain",
     "AWS::DynamoDB::Table",
+    "AWS::SecretsManager::Secret",
     "AWS::SQS::Queue",
 )
 

@@ -15,7 +15,7 @@ from botocore.exceptions import ClientError
 
 from ops.errors import Misused, NotFound, Refused
 
-LOCAL_STATE = Path(__file__).resolve().parents[1] / ".local/stack.json"
+LOCAL_STATE = Path(os.environ.get("LOCAL_DIRECTORY", Path(__file__).resolve().parents[1] / ".local")) / "stack.json"
 _LOCAL_STACK = "assent"
 _LOCAL_REGION = "eu-central-1"
 # The credentials of the local stack. Real ones are never read for it.
@@ -26,6 +26,8 @@ _TABLE = "Table"
 _ADOPTED = "TableName"
 # The connected stack and the endpoint URL, or None for each. Set by connect.
 _connected: tuple[str | None, str | None] = (None, None)
+# The Unix time when `make run` started, which is its deployment. Set by connect, for --local.
+_local_start: float | None = None
 # Stack parameters and outputs that the commands need, with the environment variables that the functions read them from.
 _PARAMETERS = {
     "ServiceBrand": "SERVICE_BRAND",
@@ -52,12 +54,13 @@ def connect(options: Options) -> None:
 
     Sets environment variables, for boto3 and for the shared layer's settings.
     """
-    global _connected  # noqa: PLW0603 (one command line, one connection)
+    global _connected, _local_start  # noqa: PLW0603 (one command line, one connection)
     if sum((options.local, bool(options.stack), bool(options.table))) > 1:
         raise Misused("Pass only one of --local, --stack, and --table.")
     local_variables: dict[str, str] = {}
+    _local_start = None
     if options.local:
-        options, local_variables = _local(options)
+        options, local_variables, _local_start = _local(options)
     if options.region:
         os.environ["AWS_DEFAULT_REGION"] = options.region
     elif "AWS_REGION" in os.environ:  # set by Lambda and many shells, but not read by boto3
@@ -97,8 +100,8 @@ def _wrong_settings(error: ValueError) -> str:
     return ", ".join(str(problem["loc"][0]).upper() for problem in problems) or type(error).__name__
 
 
-def _local(options: Options) -> tuple[Options, dict[str, str]]:
-    """Returns the options for this checkout's local stack, and the environment variables for its code host.
+def _local(options: Options) -> tuple[Options, dict[str, str], float]:
+    """Returns the options for this checkout's local stack, the variables for its code host, and when it started.
 
     Removes all other AWS variables, which could point elsewhere.
     """
@@ -112,7 +115,8 @@ def _local(options: Options) -> tuple[Options, dict[str, str]]:
         del os.environ[variable]
     os.environ["AWS_ACCESS_KEY_ID"] = os.environ["AWS_SECRET_ACCESS_KEY"] = _LOCAL_CREDENTIAL
     address = f"http://127.0.0.1:{state['ministack_port']}"
-    return Options(stack=_LOCAL_STACK, region=_LOCAL_REGION, endpoint_url=address), state.get("code_host") or {}
+    found = Options(stack=_LOCAL_STACK, region=_LOCAL_REGION, endpoint_url=address)
+    return found, state.get("code_host") or {}, state["started"]
 
 
 def create_client(service: str, endpoint_url: str | None) -> Any:
@@ -142,8 +146,11 @@ def find_secret(logical_id: str, variable: str) -> tuple[Any, str]:
 def deployed_at() -> float | None:
     """Returns the Unix time when the stack's last deployment started, or None if no stack is named.
 
-    Call `connect` first. Raises Refused unless that deployment has completed.
+    For the local stack, that is the start of `make run`. Call `connect` first. Raises Refused unless that deployment
+    has completed.
     """
+    if _local_start is not None:
+        return _local_start
     stack, endpoint_url = _connected
     if stack is None:
         return None

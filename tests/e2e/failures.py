@@ -169,7 +169,8 @@ def dead_letters(stack: Stack) -> dict[str, str]:
             answer = sqs.receive_message(
                 QueueUrl=stack.physical_ids[f"{queue}DeadLetters"], MessageAttributeNames=["All"]
             )
-            found = [it for it in answer.get("Messages", []) if it["Body"] == body]  # Other tests have dead letters too.
+            # Other tests have dead letters too.
+            found = [it for it in answer.get("Messages", []) if it["Body"] == body]
             return found[0]["MessageAttributes"]["reason"]["StringValue"] if found else None
 
         return eventually(poll, f"a message among the dead letters of {queue}", stack)

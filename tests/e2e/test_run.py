@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from local.checkout import ROOT
+from local.environment import create_client
 from tests.support.listening import listening
 from tests.support.missing import is_missing
 
@@ -130,6 +131,52 @@ def check_credentials(path: Path) -> None:
     assert any(user["organizationId"] != pro for user in credentials["users"])
 
 
+def ops(directory: Path, *words: str) -> tuple[int, dict]:
+    """Runs `assent-ops` on the stack of that folder. Returns its exit code and result."""
+    done = subprocess.run(
+        [sys.executable, "-m", "ops", *words, "--local", "--json"],
+        cwd=ROOT,
+        env=os.environ | {"LOCAL_DIRECTORY": str(directory)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done.returncode, json.loads(done.stdout or "{}")
+
+
+def sign_cursor(run: Run) -> str:
+    """Returns a cursor that the current key signed."""
+    cursor = request(with_query(run, "limit=1"))[1]["pagination"]["nextCursor"]
+    assert cursor
+    return cursor
+
+
+def check_cursor(run: Run, cursor: str) -> None:
+    assert request(with_query(run, f"limit=1&cursor={cursor}"))[0] == 200
+
+
+def with_query(run: Run, query: str) -> list[str]:
+    """Returns the arguments of the screen's curl line that lists projects, with this query."""
+    return [word.replace("limit=10", query) for word in run.curl_lines()[3]]
+
+
+def check_restore(directory: Path) -> None:
+    """Checks that a restore continues where an earlier one ended."""
+    port = json.loads((directory / "stack.json").read_text())["ministack_port"]
+    client = create_client("dynamodb", f"http://127.0.0.1:{port}")
+    restore = ("table", "restore", "assent-restored")
+    code, first = ops(directory, *restore)
+    assert code == 0
+    client.update_time_to_live(
+        TableName=first["table"], TimeToLiveSpecification={"Enabled": False, "AttributeName": "expiresAt"}
+    )
+    assert ops(directory, *restore) == (0, first)
+    expiry = client.describe_time_to_live(TableName=first["table"])["TimeToLiveDescription"]
+    assert expiry["TimeToLiveStatus"] == "ENABLED"
+    # Any other table is refused.
+    assert ops(directory, "table", "restore", first["source"])[0] == 4
+
+
 def check_addresses(run: Run, ministack_port: int) -> None:
     """Checks that every process of the stack can be reached from this machine only."""
     found = listening(run.process.pid)
@@ -176,6 +223,9 @@ class TestRun:
             check_credentials(path)
             check_addresses(first, json.loads((tmp_path / "stack.json").read_text())["ministack_port"])
             credentials = json.loads(path.read_text())
+            cursor = sign_cursor(first)
+            assert ops(tmp_path, "signing-key", "add")[1]["step"] == "added"
+            assert ops(tmp_path, "signing-key", "switch")[0] == 1  # No function accepts the added key yet.
             assert first.stop() == 0
             wait_until_gone(first.port)
             wait_until_gone(json.loads((tmp_path / "stack.json").read_text())["ministack_port"])
@@ -185,7 +235,16 @@ class TestRun:
             status, projects = request(second.curl_lines()[3])
             assert status == 200
             assert "My shop" in [project["projectName"] for project in projects["data"]]
-            check_log(second, earlier=1)
+            # It accepts the added key, so the rotation can go on.
+            check_cursor(second, cursor)
+            assert ops(tmp_path, "signing-key", "switch")[1]["step"] == "switched"
+            check_restore(tmp_path)
+            check_log(second, earlier=2)
+
+        with Run(tmp_path) as third:
+            check_cursor(third, cursor)
+            assert sign_cursor(third) != cursor
+            assert ops(tmp_path, "signing-key", "drop")[0] == 1  # The old key still verifies refresh tokens.
 
     def test_make_run_stops_its_processes_when_killed(self, tmp_path):
         with Run(tmp_path) as run:

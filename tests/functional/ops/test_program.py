@@ -126,7 +126,9 @@ class TestLocal:
         self, run_without_table: Ops, state: Path, monkeypatch: pytest.MonkeyPatch
     ):
         # nothing listens on that port
-        state.write_text('{"ministack_port": 1, "code_host": {"GITHUB_API_URL": "http://127.0.0.1:2/api/v3"}}')
+        state.write_text(
+            '{"ministack_port": 1, "started": 1, "code_host": {"GITHUB_API_URL": "http://127.0.0.1:2/api/v3"}}'
+        )
         monkeypatch.setenv("AWS_PROFILE", "production")
         monkeypatch.setenv("AWS_ENDPOINT_URL", "https://dynamodb.example.com")
         outcome = run_without_table(*SHOW, "--local", "--json")

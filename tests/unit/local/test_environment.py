@@ -8,7 +8,7 @@ LOCAL, CLOUD = "http://127.0.0.1:3000", "http://127.0.0.1:4566"
 
 
 def variables() -> dict[str, str]:
-    return environment.function_environment(Memory(4566, "secret"), LOCAL, CLOUD, RESOURCES)
+    return environment.function_environment(Memory(4566), LOCAL, CLOUD, RESOURCES, "secret")
 
 
 def test_no_other_aws_variable_remains_and_people_sign_in_at_the_local_address():
