@@ -1,4 +1,4 @@
-"""What routes require, and that an endpoint that resolves its organization late has none until it does so."""
+"""Requirements of routes, and the organization of endpoints that resolve it late."""
 
 import pytest
 

@@ -98,23 +98,15 @@ class TestEvents:
         assert (event["multiValueHeaders"]["X-A"], event["headers"]["X-A"]) == (["1", "2"], "2")
         assert "TE" not in event["headers"]
 
-    def test_the_gateway_appends_the_callers_address(self):
+    def test_text_is_text_parameters_of_the_path_are_decoded_and_the_callers_address_is_appended(self):
         function = Function()
-        function.send("GET", "/v1/projects", [("x-forwarded-for", "192.0.2.1")])
-        (event,) = function.events
-        assert event["headers"]["X-Forwarded-For"] == "192.0.2.1, 198.51.100.7"
-        assert event["requestContext"]["identity"]["sourceIp"] == "198.51.100.7"
-
-    def test_path_parameters_are_decoded_and_the_path_is_not(self):
-        function = Function()
-        function.send("GET", "/v1/projects/prj%5Fx")
+        sent = '{"name":"é"}'
+        function.send("PATCH", "/v1/projects/prj%5Fx", [("x-forwarded-for", "192.0.2.1")], sent.encode())
         (event,) = function.events
         assert (event["path"], event["pathParameters"]) == ("/v1/projects/prj%5Fx", {"projectId": "prj_x"})
-
-    def test_text_is_sent_as_text(self):
-        function = Function()
-        function.send("POST", "/v1/projects", body='{"name":"é"}'.encode())
-        assert (function.events[0]["body"], function.events[0]["isBase64Encoded"]) == ('{"name":"é"}', False)
+        assert (event["body"], event["isBase64Encoded"]) == (sent, False)
+        assert event["headers"]["X-Forwarded-For"] == "192.0.2.1, 198.51.100.7"
+        assert event["requestContext"]["identity"]["sourceIp"] == "198.51.100.7"
 
 
 class TestAnswers:

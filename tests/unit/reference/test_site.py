@@ -5,11 +5,9 @@ import re
 
 import pytest
 
-from controlplane.people.token_families import ACCESS_SECONDS
 from controlplane.platform.core.errors import CATALOG
 from controlplane.platform.core.plans import PLANS
 from controlplane.platform.core.scopes import API_KEY_SCOPES, SCOPES
-from controlplane.platform.core.settings import Settings
 from scripts.openapi.texts import DOCUMENT
 from scripts.reference import __main__ as program
 from scripts.reference.site import build
@@ -53,12 +51,6 @@ class TestIntroduction:
 
     def test_the_introduction_lists_every_error_code(self, introduction):
         assert set(re.findall(r"^\| \d{3} \| `([A-Z_]+)` \|", introduction, re.MULTILINE)) == set(CATALOG)
-
-    def test_the_introduction_says_the_rate_and_lifetime_of_a_user_token(self, introduction):
-        assert Settings.model_fields["requests_per_minute_user_token"].default == 600
-        assert "user token 600." in " ".join(introduction.split())
-        assert ACCESS_SECONDS == 3_600
-        assert "An access token lasts one hour" in " ".join(introduction.split())
 
 
 class TestFiles:
