@@ -6,8 +6,8 @@ from unittest import mock
 
 import pytest
 
-from controlplane.code_host import hosted_repositories, repositories
-from controlplane.code_host.github import installations
+from controlplane.code_host import installations, repositories
+from controlplane.code_host.github import connecting
 from controlplane.code_host.github.errors import AppKeyUnreadable, AppNotConfigured
 from controlplane.code_host.items import HostedRepository, RepositoryItem
 from controlplane.platform.core import clock
@@ -53,10 +53,10 @@ class TestAccess:
     def test_is_found_again_although_the_branch_to_scan_is_gone_or_if_a_person_connects_again(self, events, company):
         repository = connect(company, scan_on_push=True, production_branch="gone")
         hosted = {field.name: getattr(repository, field.name) for field in fields(HostedRepository)}
-        hosted_repositories.lose_access(repository)
+        installations.lose_access(repository)
         again = repositories.connect_repository(repository.organization_id, HostedRepository(**hosted))
         assert again == read(repository) == repository
-        hosted_repositories.lose_access(repository)
+        installations.lose_access(repository)
         events.take("installation")
         assert read(repository).access_lost_at is None
 
@@ -125,7 +125,7 @@ class TestConcurrentChanges:
     def test_another_installation_keeps_its_description_and_its_access(self, repository):
         with before_the_transaction(table.client, lambda: reconnect(repository)):
             describe(repository, visibility="public")
-        hosted_repositories.lose_access(repository)
+        installations.lose_access(repository)
         assert read(repository) == replace(repository, installation_id=5)
 
     def test_a_disconnected_repository_stays_so(self, repository):
@@ -217,7 +217,7 @@ class TestRetries:
         self, failure, events, repository, code_host, sqs, now
     ):
         code_host.stand_in.faults.removed.add("/".join(DEMO))
-        with mock.patch.object(installations, "list_granted", side_effect=failure):
+        with mock.patch.object(connecting, "list_granted", side_effect=failure):
             events.take("installation")
             for _ in range(12):
                 now.advance(361)

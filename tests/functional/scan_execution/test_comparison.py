@@ -7,7 +7,7 @@ from controlplane.code_host.items import Link
 from controlplane.findings import publications
 from controlplane.scans import findings, reads
 from controlplane.scans.items import ScanItem
-from scan_execution import baseline, publication
+from scan_execution import identities, publication
 from tests.functional.projects.builders import make_project
 from tests.support.audits import make_scan
 from tests.support.outcomes import Aborted
@@ -55,7 +55,7 @@ def test_a_retry_after_a_crash_finds_the_same_findings_new(audit, monkeypatch, n
 
 def test_what_the_scan_before_left_out_isnt_new(audit, monkeypatch):
     """A scan keeps its most urgent findings only, but the history knows the others."""
-    monkeypatch.setattr(baseline, "MOST_ISSUES", 1)
+    monkeypatch.setattr(identities, "MOST_ISSUES", 1)
     files = {"a.html": page(GA), "b.html": page(HOTJAR)}
     for most, found in ((1, {"a.html": page(GA)}), (2, files), (1, files), (2, files)):
         monkeypatch.setattr(publication, "MOST_ISSUES", most)

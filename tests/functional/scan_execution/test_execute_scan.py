@@ -14,7 +14,7 @@ from controlplane.code_host.items import Link, RepositoryItem
 from controlplane.findings import inbox
 from controlplane.findings.items import InboxItem
 from controlplane.platform.core import ids
-from controlplane.platform.core.ids import ScanId
+from controlplane.platform.core.ids import ScanId, ScanRequestId
 from controlplane.platform.queues import messages
 from controlplane.platform.queues.messages import ExecuteScan, PublishScan, Queue
 from controlplane.platform.queues.worker import create_worker
@@ -22,9 +22,8 @@ from controlplane.platform.table import keys, leases
 from controlplane.platform.table.leases import MAX_ATTEMPTS
 from controlplane.platform.table.table import table
 from controlplane.scans import execution, failures, findings, history, reads, requests
-from controlplane.scans.inventories import Inventory, stored_leg
-from controlplane.scans.items import Failure, ScanItem
-from controlplane.scans.progress import Coverage, Progress
+from controlplane.scans.items import Coverage, Failure, Progress, ScanItem
+from controlplane.scans.reads import Inventory, stored_leg
 from openassent_analysis.sandbox import Sandbox
 from scan_execution.app import ACCEPTED, ScanMessage
 from scan_execution.service import execute_scan, publish_scan
@@ -273,7 +272,9 @@ class TestDelivery:
         for late in (
             lambda: failures.fail_attempted(deleted, Failure("X", "x"), None),
             lambda: execution.report_stage(stale, "publish", "completed"),
-            lambda: execution.complete_stage(stale, "inventory", stored_leg(scan.scan_id, Inventory(files=1))),
+            lambda: execution.report_stage(
+                stale, "inventory", "completed", inventory=stored_leg(scan.scan_id, Inventory(files=1))
+            ),
             lambda: execution.complete_scan(scan, stale, 1, 1, Coverage(1, 1, {})),
             lambda: failures.fail_attempted(scan.scan_id, Failure("X", "x"), stale),
             lambda: failures.fail_attempted(scan.scan_id, Failure("X", "x"), None),  # two attempts are left
@@ -295,5 +296,5 @@ class TestDelivery:
         with pytest.raises(leases.Exhausted):
             execution.acquire_scan(scan.scan_id, 420)
         with pytest.raises(leases.Finished):
-            requests.acquire_request(requests.new_request_id(scan.organization_id), 30)
+            requests.acquire_request(ScanRequestId.of(scan.organization_id, scan.scan_id.local), 30)
         assert table_dump() == before

@@ -11,11 +11,10 @@ from controlplane.code_host.items import RepositoryItem
 from controlplane.platform.core import clock
 from controlplane.platform.queues.messages import ExecuteScan
 from controlplane.platform.table.table import table
-from controlplane.scans.items import ScanItem
-from controlplane.scans.progress import STAGES
+from controlplane.scans.items import STAGES, ScanItem
 from openassent_analysis.sandbox import Sandbox
 from scan_execution import service
-from scan_execution.stages import SECONDS_BETWEEN_REPORTS
+from scan_execution.service import SECONDS_BETWEEN_REPORTS
 from tests.functional.scan_execution.test_execute_scan import Interrupted, deliver, send
 from tests.support.api import Api
 from tests.support.audits import make_scan

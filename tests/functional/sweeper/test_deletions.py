@@ -12,7 +12,7 @@ from controlplane.code_host.items import Link
 from controlplane.erasure import deletions, leftovers
 from controlplane.erasure.cleanup import SETTLED_AFTER_SECONDS
 from controlplane.feedback import store as feedback
-from controlplane.findings import detections, issue_attempts, publications, vendors
+from controlplane.findings import intake, issue_attempts, vendors
 from controlplane.organizations import invitees
 from controlplane.organizations import store as organizations
 from controlplane.platform.core.ids import ProjectId
@@ -23,8 +23,7 @@ from controlplane.platform.table.table import Delete, Put, table
 from controlplane.projects import store as projects
 from controlplane.projects.items import ProjectItem
 from controlplane.scans import execution, failures, findings, history, reads, unlocks
-from controlplane.scans.items import ScanItem, UnknownScan
-from controlplane.scans.progress import Coverage
+from controlplane.scans.items import Coverage, ScanItem, UnknownScan
 from tests.functional.projects.builders import make_project, stored
 from tests.support.audits import history_of, lease_of, make_issue, make_scan
 from tests.support.calls import before_the_transaction, before_the_update_of, intercepted
@@ -36,6 +35,7 @@ from tests.support.populated_organization import (
     kinds_containing,
     populate_organization,
 )
+from tests.support.published import publish_finding
 from tests.support.recorded import recorded_calls
 from tests.support.table import PREPARED
 from tests.support.world import Company, World, get_profile, table_dump
@@ -88,10 +88,10 @@ def stored_pks(prefix: str) -> set[str]:
 class TestProject:
     def test_everything_else_of_the_organization_and_the_repository_is_kept(self, world, populated):
         other = populate_organization(world, populated.company)
-        assert len(issue_attempts.list_attempts().attempts) == 2
+        assert len(issue_attempts.list_attempts().items) == 2
         projects.delete_project(populated.project)
         assert finish_deletions() == 1
-        assert len(issue_attempts.list_attempts().attempts) == 1
+        assert len(issue_attempts.list_attempts().items) == 1
         assert left_of("project", populated) == KEPT["project"]
         assert {item["projectId"]["S"] for item in stored("VENDOR#")} == {other.project.project_id}
         assert len(findings.list_findings(other.scan.scan_id, 1, 9)) == 5
@@ -106,7 +106,7 @@ class TestProject:
         first, second = repository.links[0].project_id, make_project(company, "Second").project_id
         repositories.link_project(repository.repository_id, Link(second, None, None, False))
         found = world.discovery(company, repository)
-        publications.publish_finding(found)
+        publish_finding(found)
         delete_project(first)
 
         def rediscovered(call: Any, proceed: Callable[[], Any]) -> Any:
@@ -115,7 +115,7 @@ class TestProject:
                 now.advance(1)
                 later = found._replace(observed_at="2026-03-04T06:00:00.000Z", project_id=second)
                 with intercepted(table.client, lambda _, inner: inner()):
-                    publications.publish_finding(later)
+                    publish_finding(later)
             return proceed()
 
         with intercepted(table.client, rediscovered):
@@ -150,7 +150,7 @@ class TestARunningScan:
         with pytest.raises(leases.Finished):
             execution.acquire_scan(running.scan_id, 420)
         findings.put_findings(running.scan_id, 1, [issue])
-        publications.publish_finding(findings.as_discovery(running, issue))
+        publish_finding(findings.as_discovery(running, issue))
         assert finish_deletions() == 1
         assert stored("INBOX#") == stored("SCAN#") == []
         assert stored_pks("SCAN#") == stored_pks("DELETIONS") == set()
@@ -209,7 +209,7 @@ class TestOrganization:
         assert slug["expiresAt"] == now.seconds + 90 * 86_400
         # Findings that were in flight find no project and no organization.
         with pytest.raises(organizations.UnknownOrganization):
-            detections.record_detection(detection(populated.project.project_id, "hotjar"))
+            intake.record_detection(detection(populated.project.project_id, "hotjar"))
 
     def test_the_audit_log_of_every_month_is_deleted(self, world, now):
         now.seconds = 1_763_596_800.0  # 2025-11-20

@@ -9,7 +9,7 @@ from controlplane.platform.queues.messages import ExecuteScan, PrepareScan, Queu
 from controlplane.platform.table import leases
 from controlplane.platform.table.leases import MAX_ATTEMPTS
 from controlplane.platform.table.table import table
-from controlplane.scans import execution, reads, recovery, requests
+from controlplane.scans import execution, failures, reads, requests
 from controlplane.scans.items import PREVIEW_FINDINGS
 from tests.functional.sweeper.conftest import NOTHING
 from tests.support.api import Api
@@ -109,7 +109,7 @@ class TestADeadWorker:
             return answer
 
         with intercepted(table.client, dies), pytest.raises(Aborted):
-            swept(recovery.recover_scans)
+            swept(failures.recover_scans)
         assert sqs.letters == []
         assert len(line.unsent) == 1
         now.advance(61)
