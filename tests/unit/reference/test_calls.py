@@ -82,7 +82,7 @@ class TestCommands:
         }
 
     @each("name", WITH_COMMAND)
-    def test_has_the_values_of_the_request(self, name: str):
+    def test_has_the_values_of_the_request(self, name):
         values = parsed(COMMANDS[name]) - OTHER_VALUES
         assert [value for value in values if value not in FORMS[name]["curl"]] == []
 
@@ -92,34 +92,10 @@ class TestCommands:
         for text in recommended:
             parsed(text)
 
-    @each(
-        "text",
-        [
-            "assent project create Shop",
-            "assent project show",
-            "assent project show a b",
-            "assent project list --unknown",
-            "assent projects list",
-            "assent repo link a b --schedule hourly",
-            "assent key create Deploys --expires-in soon",
-        ],
-    )
-    def test_those_that_the_command_line_refuses_fail(self, text: str):
-        with pytest.raises(Exception, match=r"Missing|Unexpected|unexpected|No such|is not one of|isn't a duration"):
-            parsed(text)
-
-    def test_long_commands_are_wrapped_between_options(self):
-        lines = COMMANDS["createApiKey"].splitlines()
-        assert lines[0] == "assent key create 'Production deploys' --description 'Publishes releases.' \\"
-        assert lines[1] == "  --scope inbox.read --scope projects.read \\"
-        assert max(len(line) for command in COMMANDS.values() for line in command.splitlines()) <= 80
-
 
 class TestPrograms:
     @each("name", OPERATIONS)
-    def test_each_calls_its_operation(
-        self, name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-    ):
+    def test_each_calls_its_operation(self, name, monkeypatch, capsys):
         service = DocumentedService()
         client = partial(openassent.Assent, transport=httpx.MockTransport(service))
         with monkeypatch.context() as patch:

@@ -1,16 +1,14 @@
-"""An endpoint that resolves its organization late has none until it does so."""
-
-from collections.abc import Callable
-from typing import Any
+"""Requirements of routes, and the organization of endpoints that resolve it late."""
 
 import pytest
 
-from controlplane.access.access import Access, Requires
+from controlplane.access.access import Access, Requires, Resource
 from controlplane.access.authentication import Principal, key_organization
 from controlplane.access.web_session import WebSession
 from controlplane.api_keys.items import KeySecretItem
 from controlplane.platform.core.errors import Forbidden, InvalidPayload
-from controlplane.platform.core.ids import KeyId
+from controlplane.platform.core.ids import KeyId, ProjectId
+from controlplane.platform.table import keys
 from controlplane.platform.table.rate import Counted
 
 OWN = "org_0123456789abcdef"
@@ -42,20 +40,15 @@ def test_late_access_has_no_organization_before_enter():
     assert access.organization_id == OWN
 
 
-@pytest.mark.parametrize(("query", "body"), [(None, OWN), (OWN, None), (OWN, OWN)])
-def test_query_or_body_may_name_the_organization(query: str | None, body: str | None):
-    access = admitted(query)
-    access.enter(body)
-    assert access.organization_id == OWN
-
-
-@pytest.mark.parametrize(("query", "body"), [(None, "org_other"), ("org_other", None), ("org_other", "org_other")])
-def test_another_organization_is_forbidden_in_query_and_body(query: str | None, body: str | None):
-    with pytest.raises(Forbidden):
-        admitted(query).enter(body)
-
-
-def test_different_organizations_in_query_and_body_are_rejected_before_either_is_read():
+def test_query_or_body_may_name_the_own_organization_and_no_other():
+    for query, body in ((None, OWN), (OWN, None), (OWN, OWN)):
+        access = admitted(query)
+        access.enter(body)
+        assert access.organization_id == OWN
+    for query, body in ((None, "org_other"), ("org_other", None), ("org_other", "org_other")):
+        with pytest.raises(Forbidden):
+            admitted(query).enter(body)
+    # Before either is read.
     with pytest.raises(InvalidPayload):
         admitted(OWN).enter("org_other")
 
@@ -73,6 +66,30 @@ def test_different_organizations_in_query_and_body_are_rejected_before_either_is
     ],
     ids=["enter", "enter while reading", "resource", "plan", "user of a key", "organization of a user", "session"],
 )
-def test_what_a_caller_or_its_route_does_not_have_is_an_error(read: Callable[[], Any]):
+def test_what_a_caller_or_its_route_does_not_have_is_an_error(read):
     with pytest.raises(LookupError):
         read()
+
+
+def test_a_route_accepts_keys_if_they_can_have_a_scope_of_it():
+    for requires, expected in (
+        (Requires(), True),
+        (Requires(scope="projects.read"), True),
+        (Requires(scope="vendors.write"), False),
+        (Requires(scope="vendors.write", or_scope="projects.read"), True),
+        (Requires(user_token=True), False),
+        (Requires(scope="projects.read", user_token=True), False),
+    ):
+        assert requires.accepts_keys is expected, requires
+
+
+def test_a_route_keeps_to_projects_if_it_says_so_or_its_resource_is_of_one():
+    item = Resource("projectId", ProjectId, keys.project, dict)
+    for requires, expected in (
+        (Requires(), False),
+        (Requires(projects="filtered"), True),
+        (Requires(projects="untouched"), True),
+        (Requires(resource=item), False),
+        (Requires(resource=item._replace(project_of=str)), True),
+    ):
+        assert requires.keeps_to_projects is expected, requires
