@@ -1,6 +1,5 @@
 """`assent scan`: code-audit scans, on the service and on this machine."""
 
-import json
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Annotated
@@ -87,19 +86,6 @@ def show_scan(scan: Scan, issues: Annotated[bool, typer.Option(help="Also list i
         note(f"Some findings are locked. Unlock them with `assent scan unlock {scan}`.")
 
 
-@app.add("issues")
-def list_issues(scan: Scan) -> None:
-    """List the readable findings of a scan, most urgent first."""
-    with invocation().client() as client:
-        found = client.scans.issues(scan)
-    if invocation().json:
-        print_json(found)
-        return
-    _list_issues(found.issues)
-    if found.locked_count:
-        note(f"{found.locked_count} more are locked. Unlock them with `assent scan unlock {scan}`.")
-
-
 @app.add("diff")
 def diff(
     scan: Scan,
@@ -130,13 +116,6 @@ def unlock(scan: Scan, yes: Yes = False, dry_run: DryRun = False) -> None:
             confirm(f"Unlock all findings for {found.unlock_credits} credits?", yes=yes)
         unlocked = client.scans.unlock(scan, dry_run=dry_run)
         done(unlocked, f"{'Would unlock' if dry_run else 'Unlocked'} {scan}.")
-
-
-@app.add("sarif")
-def sarif(scan: Scan) -> None:
-    """Print a scan's findings as SARIF 2.1.0."""
-    with invocation().client() as client:
-        typer.echo(json.dumps(client.scans.sarif(scan), indent=2))
 
 
 @app.add("local")
