@@ -38,7 +38,8 @@ if __name__ == "__main__":
 
     def describe_with_source(table: str) -> dict[str, Any]:
         summary = dynamodb._tables[table].get("RestoreSummary")
-        return describe(table) | ({"RestoreSummary": summary} if summary else {})
+        described: dict[str, Any] = describe(table)
+        return described | ({"RestoreSummary": summary} if summary else {})
 
     dynamodb._restore_table_to_point_in_time = restore_and_remember
     dynamodb._table_description = describe_with_source

@@ -119,8 +119,11 @@ def current_version(root: Path) -> str:
 
 
 def sam(*arguments: str) -> None:
-    """Runs SAM of this environment. Raises Refused if it fails; it has said why."""
-    command = [str(Path(sys.executable).with_name("sam")), *arguments]
+    """Runs SAM of this environment. Raises Refused if it fails; it has said why.
+
+    SAM would look for samconfig.toml in the template's folder.
+    """
+    command = [str(Path(sys.executable).with_name("sam")), *arguments, "--config-file", str(ROOT / "samconfig.toml")]
     if subprocess.run(command, cwd=ROOT, check=False).returncode:  # noqa: S603
         raise Refused(f"sam {arguments[0]} failed.")
 

@@ -54,13 +54,6 @@ class TestCommands:
             assert re.fullmatch(PARAMETERS[name].get("AllowedPattern", ".*"), value), name
             assert value in PARAMETERS[name].get("AllowedValues", [value])
 
-    def test_every_deployment_has_a_new_release_name(self):
-        """SAM publishes no version if only a parameter's value has changed."""
-        assert "--parameter-overrides Release=$$(date" in (ROOT / "Makefile").read_text()
-        shorthands = [line for line in LINES if line.startswith("deploy()")]
-        assert shorthands
-        assert all('"Release=$(date' in line for line in shorthands)
-
 
 class TestTables:
     def test_every_parameter_is_documented(self):

@@ -7,7 +7,6 @@ import functools
 import inspect
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Any
 from unittest import mock
 from uuid import uuid4
@@ -61,31 +60,6 @@ class Stage:
         self._made.append(name)
         return name
 
-    def race(self, scenario: Callable[[World], Race], *, invariants: bool = True, **options: Any) -> int:
-        """Explores a race that starts in a fresh world. Checks the invariants after each check, unless told otherwise.
-
-        options: of `explore`.
-        """
-
-        def begin() -> Race:
-            self.ran = self._begin(scenario, invariants=invariants)
-            return self.ran
-
-        return explore(self.client, begin, **options)
-
-    def faults(self, scenario: Callable[[World], Trial], *, invariants: bool = True, **options: Any) -> int:
-        """Explores every fault of a trial in the same way. options: of `explore_faults`."""
-        return explore_faults(self.client, lambda: self._begin(scenario, invariants=invariants), **options)
-
-    def _begin[T: (Race, Trial)](self, scenario: Callable[[World], T], *, invariants: bool) -> T:
-        begun = scenario(self.fresh())
-
-        def check(result: Any) -> None:
-            begun.check(result)
-            self.check_invariants()
-
-        return replace(begun, check=check) if invariants else begun
-
     def check_invariants(self) -> Items:
         """Reads the whole table and checks all invariants. Returns the items."""
         items = invariants.read_items(self.client, table.name)
@@ -102,28 +76,31 @@ class Stage:
             self.client.delete_table(TableName=self._made.pop())
 
 
-def race(*refusals: type[Exception], ends: set[Any] | None = None, **options: Any) -> Callable[[Check], Check]:
+def race(
+    *refusals: type[Exception], ends: set[Any] | None = None, invariants: bool = True, **options: Any
+) -> Callable[[Check], Check]:
     """Returns a decorator that makes a test of a generator, which is run once for each order of the acts it yields.
 
     It is sent a list of what the acts returned, or of their errors if these are among the refusals. Any other error
-    fails the test. ends: all that the runs have to return, together. options: of `Stage.race`.
+    fails the test. ends: all that the runs have to return, together. invariants: whether all of them are checked after
+    each run. options: of `explore`.
     """
 
     def decorate(function: Check) -> Check:
         def test(stage: Stage, arrange: Callable[[World], Any]) -> None:
             seen = set()
 
-            def scenario(world: World) -> Race:
-                run = arrange(world)
+            def scenario() -> Race:
+                run = arrange(stage.fresh())
 
                 def check(outcomes: list[Outcome]) -> None:
-                    seen.add(
-                        _finish(run, [it.error if isinstance(it.error, refusals) else it.get() for it in outcomes])
-                    )
+                    sent = [it.error if isinstance(it.error, refusals) else it.get() for it in outcomes]
+                    seen.add(_finish(stage, run, sent, invariants=invariants))
 
-                return Race(next(run), check)
+                stage.ran = Race(next(run), check)
+                return stage.ran
 
-            stage.race(scenario, **options)
+            explore(stage.client, scenario, **options)
             assert ends in (None, seen), f"the runs ended in {seen}"
 
         return _as_test(function, test)
@@ -132,35 +109,37 @@ def race(*refusals: type[Exception], ends: set[Any] | None = None, **options: An
 
 
 def faults(
-    least: int = 10, breaks: Callable[[Call], bool] = beyond_the_token, **options: Any
+    least: int = 10, breaks: Callable[[Call], bool] = beyond_the_token, *, invariants: bool = True, **options: Any
 ) -> Callable[[Check], Check]:
     """Returns a decorator that makes a test of a generator, which is run once for each fault of each call of an act.
 
     It yields the act, and after a comma what the client sends next unless it is the same, and is sent the case.
     least: that there are more runs than this. breaks: selects the calls, by default not those about the caller's token,
-    which every request makes. options: of `Stage.faults`.
+    which every request makes. invariants: as of `race`. options: of `explore_faults`.
     """
 
     def decorate(function: Check) -> Check:
         def test(stage: Stage, arrange: Callable[[World], Any]) -> None:
-            def scenario(world: World) -> Trial:
-                run = arrange(world)
+            def scenario() -> Trial:
+                run = arrange(stage.fresh())
                 acts = next(run)
                 act, again = acts if isinstance(acts, tuple) else (acts, None)
-                return Trial(act, lambda case: _finish(run, case), again)
+                return Trial(act, lambda case: _finish(stage, run, case, invariants=invariants), again)
 
-            assert stage.faults(scenario, breaks=breaks, **options) > least
+            assert explore_faults(stage.client, scenario, breaks=breaks, **options) > least
 
         return _as_test(function, test)
 
     return decorate
 
 
-def _finish(run: Any, sent: Any) -> Any:
+def _finish(stage: Stage, run: Any, sent: Any, *, invariants: bool) -> Any:
     """Sends it to the generator, which ends then, and returns what it returns."""
     try:
         run.send(sent)
     except StopIteration as end:
+        if invariants:
+            stage.check_invariants()
         return end.value
     raise AssertionError("it yields more than once")
 

@@ -7,7 +7,6 @@ from controlplane.feedback import store as feedback
 from tests.races.stage import RACE_TIME, Stage, faults, race
 from tests.races.verdicts import check_first
 from tests.support.api import Reply
-from tests.support.threads import run_repeatedly
 from tests.support.world import World
 
 # 2026-03-04T23:59:59.999Z, and a millisecond later.
@@ -67,18 +66,6 @@ def test_the_same_report_on_both_sides_of_midnight_is_two_reports(world, stage, 
     assert [reply.status for reply in replies] == [201, 201]
     assert [reply.data["reference"][:12] for reply in replies] == ["FDB-20260304", "FDB-20260305"]
     assert reporter.stored()[1] == [1, 1]
-
-
-def test_threads_never_exceed_the_quota_or_store_a_report_twice(stage):
-    reporter = Reporter(stage.fresh(), stage)
-    acts = [reporter.reports(f"report {number // 2}", number % 2) for number in range(16)]
-    more = [reporter.reports(f"more {number}") for number in range(16)]
-    statuses = [outcome.get().status for outcome in [*run_repeatedly(acts), *run_repeatedly(more)]]
-    # A report with too much contention gets a 429 and isn't stored.
-    assert {*statuses} <= {200, 201, 429}
-    reports, taken = reporter.stored()
-    assert len(reports) == len({*reports}) == statuses.count(201) == 10
-    assert taken == [10]
 
 
 @faults()

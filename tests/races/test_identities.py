@@ -17,7 +17,6 @@ from ops.identities import move_identity
 from tests.races.stage import faults, race
 from tests.races.yields import only_writes
 from tests.support import invariants
-from tests.support.threads import run_repeatedly
 from tests.support.world import get_profile
 
 ISSUER, GRACE, ADA = "https://issuer.example", "grace@example.com", "ada@example.com"
@@ -63,13 +62,6 @@ def test_of_two_subjects_one_gets_the_account(world, pre_made):
 def test_two_first_sign_ins_create_one_account(world, issuer, count):
     (user_id,) = {profile.user_id for profile in (yield [signs_in("a"), signs_in("a", issuer=issuer)])}
     assert len(subjects_of(user_id)) == count
-
-
-def test_sixteen_subjects_create_one_account(stage):
-    stage.fresh()
-    outcomes = run_repeatedly([signs_in(str(number)) for number in range(16)])
-    assert sorted(type(outcome.error).__name__ for outcome in outcomes) == ["AnotherIdentity"] * 15 + ["NoneType"]
-    check_addresses()
 
 
 @race(AnotherIdentity)

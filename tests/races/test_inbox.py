@@ -208,13 +208,6 @@ def test_two_publications_create_one_item(world, stage):
     assert item.title == "Later"
 
 
-def test_threads_of_detections_and_a_decision_leave_one_finding(stage):
-    bench = Bench(stage.fresh(), stage, None)
-    run_repeatedly([*(bench.detects(number) for number in range(7)), bench.decides])
-    bench.detects(8)()
-    bench.check([8, *range(6, -1, -1)], "approved", "resolved")
-
-
 def test_sixteen_editors_each_see_what_they_replace(stage):
     """The history of an item is a chain: each accepted change names the version that the previous one created."""
     bench = Bench(stage.fresh(), stage)

@@ -109,13 +109,6 @@ def test_a_failing_counter_of_a_person_never_admits_more(world, stage, limit):
     assert stage.check_invariants()[keys.owner_count(person.user_id, MINUTE)]["hits"] >= admitted
 
 
-def test_sixteen_threads_hold_at_most_the_available_slots_for_waiting(stage, limit):
-    limit("account_concurrency", 50)
-    stage.fresh()
-    held = [outcome.get() for outcome in run_repeatedly([lambda: waiting.acquire_slot(8)] * 16, times=4)]
-    assert sorted(slot[0] for slot in held if slot is not None) == [0, 1, 2, 3, 4]
-
-
 @race(yields_at=every_call)
 def test_one_of_three_gets_the_last_slot_for_waiting(world, limit):
     limit("account_concurrency", 10)

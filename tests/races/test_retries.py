@@ -18,7 +18,6 @@ from tests.support.api import Reply
 from tests.support.faults import Crashed, Kind
 from tests.support.rings import ADDED, BEFORE, SWITCHED, use_ring_of_thread
 from tests.support.table import PREPARED
-from tests.support.threads import run_repeatedly
 from tests.support.world import World
 
 # Longer than the lease of an attempt, shorter than the lifetime of a token.
@@ -95,16 +94,6 @@ def test_a_creation_and_its_repetition_create_one(world, fresh, versions, later)
     replies = yield [client.creates(versions[0]), client.creates(versions[1], later)]
     assert later or 201 in {reply.status for reply in replies}
     client.check(*replies)
-
-
-@pytest.mark.parametrize("versions", VERSIONS)
-def test_sixteen_threads_create_one(stage, fresh, versions):
-    client = fresh(stage.fresh())
-    outcomes = run_repeatedly([client.creates(secret) for secret in versions * 8])
-    assert 201 in {outcome.get().status for outcome in outcomes}
-    client.check(*(outcome.get() for outcome in outcomes))
-    assert client.creates(versions[0])().headers["idempotency-replayed"] == "true"
-    stage.check_invariants()
 
 
 @pytest.mark.parametrize("later", [0, LATER_SECONDS], ids=["at once", "after the lease"])

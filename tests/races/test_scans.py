@@ -28,7 +28,6 @@ from tests.support.code_host import FakeHost
 from tests.support.invariants import Items
 from tests.support.sqs import FakeSqs
 from tests.support.sweeping import swept
-from tests.support.threads import run_repeatedly
 from tests.support.world import World
 
 INVENTORY = Inventory(files=2, languages=(Language("Ruby", 2, 40),))
@@ -70,14 +69,6 @@ def test_of_two_first_scans_one_starts_and_the_other_gets_a_conflict(world, stag
     won, lost = (first, second) if first.status == 202 else (second, first)
     assert (won.status, lost.status, lost.code) == (202, 409, "SCAN_IN_PROGRESS")
     assert lost.error["details"] == {"preparationId": won.data["preparationId"]}
-    audited.check()
-
-
-def test_threads_start_one_scan(stage):
-    audited = Audited(stage.fresh(), stage)
-    replies = [outcome.get() for outcome in run_repeatedly([audited.start] * 8, times=2)]
-    assert [reply.status for reply in replies].count(202) == 1
-    assert {reply.code for reply in replies if reply.status == 409} == {"SCAN_IN_PROGRESS"}
     audited.check()
 
 

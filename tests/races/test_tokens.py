@@ -16,7 +16,6 @@ from tests.races.verdicts import check_first
 from tests.support.api import Reply
 from tests.support.rings import BEFORE, MIXED_FLEETS, use_ring_of_thread
 from tests.support.schedules import every_call
-from tests.support.threads import run_repeatedly
 from tests.support.world import World
 
 
@@ -110,14 +109,6 @@ def test_refreshing_a_token_and_its_successor_leaves_one_live_family_or_none(wor
         assert (repeated.data, next_one.status) == (second, 200)
     assert alive == [repeated.status == 200] * len(alive)
     return repeated.status
-
-
-def test_sixteen_refreshes_of_one_token_get_the_same_pair(stage):
-    owner = Owner(stage.fresh(), stage)
-    outcomes = run_repeatedly([owner.refresh] * 16)
-    assert len({outcome.get().text for outcome in outcomes}) == 1
-    assert owner.works(outcomes[0].get().data)
-    stage.check_invariants()
 
 
 REVOCATIONS: dict[str, Callable[[Owner], Any]] = {

@@ -225,14 +225,6 @@ def test_a_scan_unlocked_during_the_background_unlocking_is_not_charged(world, s
     twins.check_charged_once()
 
 
-def test_threads_charge_a_report_once(stage):
-    twins = Twins(stage.fresh(), stage)
-    outcomes = run_repeatedly([twins.unlocks(0), twins.unlocks(1)] * 4, times=2)
-    assert [outcome.get().data["status"] for outcome in outcomes].count("unlocked") == 1
-    twins.check_charged_once()
-    stage.check_invariants()
-
-
 @faults()
 def test_every_fault_of_the_second_unlock_charges_nothing(world, stage):
     twins = Twins(world, stage, unlocked=True)

@@ -1,7 +1,7 @@
 """Selects the calls at which a race changes turns or a fault happens, and finds out which act came first."""
 
 from tests.support.calls import Call
-from tests.support.schedules import Race, beyond_the_token
+from tests.support.schedules import beyond_the_token
 
 
 def beyond_the_own(call: Call) -> bool:
@@ -28,9 +28,3 @@ def beyond_queries(call: Call) -> bool:
 def writes_a_membership(call: Call) -> bool:
     """Selects the transactions that join, leave, or change a role, not the one that clears the default."""
     return call.operation == "TransactWriteItems" and "MEMBER#" in str(call.parameters)
-
-
-def came_first(race: Race, index: int) -> bool:
-    """Returns True if this act's last transaction preceded the other act's last one, or the other made none."""
-    committed = [number for number, call in race.steps if call.operation == "TransactWriteItems"]
-    return (bool(committed) and committed[-1] != index) or set(committed) == {index}

@@ -4,12 +4,13 @@ A misspelled name isn't an error in DynamoDB: the write stores an attribute that
 """
 
 import re
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from pydantic.alias_generators import to_camel
+
+from tests.support.calls import parts_of
 
 _PRODUCT = [Path(__file__).parents[2] / folder for folder in ("functions", "layers/shared")]
 _NUMBERED = re.compile(r"[a-z]+\d+")
@@ -24,14 +25,8 @@ def _known() -> set[str]:
     return {*re.findall(r'"(\w+)"', source), *map(to_camel, fields)}
 
 
-def record_names(parameters: dict[str, Any]) -> None:
+def record_names(operation: str, parameters: dict[str, Any]) -> None:
     """Records the unknown names of a call's expressions."""
-    for part in _parts(parameters):
+    for _, _, part in parts_of(operation, parameters):
         names = {*part.get("ExpressionAttributeNames", {}).values()} - _known()
         unknown.update(name for name in names if not _NUMBERED.fullmatch(name))
-
-
-def _parts(parameters: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    yield parameters
-    for leg in parameters.get("TransactItems", ()):
-        yield from leg.values()

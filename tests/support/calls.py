@@ -28,6 +28,26 @@ def item_of(part: dict[str, Any]) -> tuple[str, str]:
     return values["pk"]["S"], values["sk"]["S"]
 
 
+# A transaction consists of these.
+_LEGS = {"Put": "PutItem", "Update": "UpdateItem", "Delete": "DeleteItem", "ConditionCheck": "ConditionCheckItem"}
+
+
+def parts_of(operation: str, parameters: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """Yields the parts of a call that concern a single item, or a query: each with its operation and its table."""
+    for leg in parameters.get("TransactItems", ()):
+        yield from ((_LEGS[kind], part["TableName"], part) for kind, part in leg.items())
+    for name, requests in parameters.get("RequestItems", {}).items():
+        parts = [{"Key": key} for key in requests["Keys"]] if operation == "BatchGetItem" else requests
+        yield from ((operation, name, part) for request in parts for part in _requested(request))
+    if "TableName" in parameters:
+        yield operation, parameters["TableName"], parameters
+
+
+def _requested(request: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yields what a batch requests: the key of an item, or the content of a put or a deletion."""
+    yield from [request] if "Key" in request else request.values()
+
+
 type Proceed = Callable[[], Any]
 type Around = Callable[[Call, Proceed], Any]
 

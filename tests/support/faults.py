@@ -8,10 +8,10 @@ its name; set `REPLAY_FAULT=<name>` before the test command to repeat only that 
 import os
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Self
+from typing import Any, NamedTuple
 from unittest import mock
 
 from botocore.exceptions import ConnectionClosedError
@@ -51,8 +51,7 @@ class Kind(StrEnum):
 type Strike = Callable[[Any, Call, Proceed], Any]
 
 
-@dataclass(frozen=True)
-class Fault:
+class Fault(NamedTuple):
     """A strike replaces a call: it may apply it (`proceed`), and raises the error for the product to handle.
 
     The first strike replaces the call to break, the following ones replace its retries.
@@ -60,17 +59,7 @@ class Fault:
 
     kind: Kind
     name: str
-    strikes: tuple[Strike, ...]
-
-    @classmethod
-    def of(cls, kind: Kind, name: str, *strikes: Strike) -> Self:
-        return cls(kind, name, strikes)
-
-
-NO_FAULT = Fault.of(Kind.NONE, "no fault")
-
-
-ALL_KINDS = frozenset(Kind)
+    strikes: tuple[Strike, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -101,7 +90,7 @@ def explore_faults(
     client: Any,
     scenario: Callable[[], Trial],
     *,
-    kinds: frozenset[Kind] = ALL_KINDS,
+    kinds: frozenset[Kind] = frozenset(Kind),
     every_time: bool = False,
     breaks: Callable[[Call], bool] = lambda _: True,
 ) -> int:
@@ -113,7 +102,7 @@ def explore_faults(
     start = Start(client, scenario)
     replay = os.environ.get("REPLAY_FAULT")
     with start.own_run():
-        calls = _run(client, start(), NO_FAULT, 0, every_time=False)
+        calls = _run(client, start(), Fault(Kind.NONE, "no fault"), 0, every_time=False)
     runs = 1
     for position, call in enumerate(calls):
         for fault in faults_of(call) if breaks(call) else ():
@@ -126,53 +115,49 @@ def explore_faults(
 
 def faults_of(call: Call) -> Iterator[Fault]:
     """Yields every fault that AWS can cause in this call."""
-    yield Fault.of(Kind.CRASH, "crash before", _crash_before)
-    yield Fault.of(Kind.LOST, "request lost", _request_lost)
-    yield Fault.of(Kind.SERVER_ERROR, "server error, not applied", _refusal("InternalServerError", status=500))
-    yield Fault.of(Kind.THROTTLED, "throttled", _refusal("ProvisionedThroughputExceededException"))
+    server_error = _refusal("InternalServerError", status=500)
+    yield Fault(Kind.CRASH, "crash before", (_crash,))
+    yield Fault(Kind.LOST, "request lost", (_lose,))
+    yield Fault(Kind.SERVER_ERROR, "server error, not applied", (server_error,))
+    yield Fault(Kind.THROTTLED, "throttled", (_refusal("ProvisionedThroughputExceededException"),))
     if call.operation not in _READS:
-        yield Fault.of(Kind.CRASH, "crash after", _crash_after)
-        yield Fault.of(Kind.LOST, "response lost", _response_lost)
-        yield Fault.of(Kind.LOST_ON_THE_WIRE, "response lost on the wire", _response_lost_on_the_wire)
-        yield Fault.of(Kind.SERVER_ERROR, "server error, applied", _server_error_after)
+        yield Fault(Kind.CRASH, "crash after", (_applied(_crash),))
+        yield Fault(Kind.LOST, "response lost", (_applied(_lose),))
+        yield Fault(Kind.LOST_ON_THE_WIRE, "response lost on the wire", (_response_lost_on_the_wire,))
+        yield Fault(Kind.SERVER_ERROR, "server error, applied", (_applied(server_error),))
     if call.operation in _SINGLE_WRITES:
-        yield Fault.of(Kind.CONFLICT, "conflict", _refusal("TransactionConflictException"))
+        yield Fault(Kind.CONFLICT, "conflict", (_refusal("TransactionConflictException"),))
     if call.operation in _TRANSACTIONS:
-        yield Fault.of(Kind.THROTTLED, "throttled on leg 0", _cancellation("ThrottlingError", 0))
+        yield Fault(Kind.THROTTLED, "throttled on leg 0", (_cancellation("ThrottlingError", 0),))
         for leg in range(len(call.parameters["TransactItems"])):
-            yield Fault.of(Kind.CONFLICT, f"conflict on leg {leg}", _cancellation("TransactionConflict", leg))
+            yield Fault(Kind.CONFLICT, f"conflict on leg {leg}", (_cancellation("TransactionConflict", leg),))
     if call.operation == "TransactWriteItems":
-        conflict = _cancellation("TransactionConflict", 0)
-        yield Fault.of(Kind.LOST_THEN_CONFLICT, "response lost, then conflict", _response_lost, conflict)
-        yield Fault.of(Kind.LOST_THEN_CONFLICT, "response lost, then conflict at the SDK's retry", _conflict_at_retry)
+        conflict, at_retry = (_cancellation("TransactionConflict", 0, retries=retries) for retries in (0, 1))
+        yield Fault(Kind.LOST_THEN_CONFLICT, "response lost, then conflict", (_applied(_lose), conflict))
+        yield Fault(Kind.LOST_THEN_CONFLICT, "response lost, then conflict at the SDK's retry", (_applied(at_retry),))
 
 
 def _name(position: int, fault: Fault) -> str:
     return f"{position}: {fault.name}"
 
 
-def _crash_before(client: Any, call: Call, proceed: Proceed) -> Any:
+def _crash(client: Any, call: Call, proceed: Proceed) -> Any:
     raise Crashed
 
 
-def _apply_silently(proceed: Proceed) -> None:
-    """Makes the call and discards its result or error."""
-    with suppress(ServiceError):
-        proceed()
+def _lose(client: Any, call: Call, proceed: Proceed) -> Any:
+    raise NoAnswer("lost")
 
 
-def _crash_after(client: Any, call: Call, proceed: Proceed) -> Any:
-    _apply_silently(proceed)
-    raise Crashed
+def _applied(strike: Strike) -> Strike:
+    """Returns the strike after the call, whose result or error is discarded."""
 
+    def after(client: Any, call: Call, proceed: Proceed) -> Any:
+        with suppress(ServiceError):
+            proceed()
+        return strike(client, call, proceed)
 
-def _request_lost(client: Any, call: Call, proceed: Proceed) -> Any:
-    raise NoAnswer("the request was lost")
-
-
-def _response_lost(client: Any, call: Call, proceed: Proceed) -> Any:
-    _apply_silently(proceed)
-    raise NoAnswer("the response was lost")
+    return after
 
 
 def _response_lost_on_the_wire(client: Any, call: Call, proceed: Proceed) -> Any:
@@ -192,11 +177,6 @@ def _response_lost_on_the_wire(client: Any, call: Call, proceed: Proceed) -> Any
         answer = proceed()
     assert lost, "the request did not go through the client's transport"
     return answer
-
-
-def _server_error_after(client: Any, call: Call, proceed: Proceed) -> Any:
-    _apply_silently(proceed)
-    raise _error(call, "InternalServerError", status=500)
 
 
 def _refusal(code: str, *, status: int = 400) -> Strike:
@@ -219,11 +199,6 @@ def _cancellation(reason: str, leg: int, *, retries: int = 0) -> Strike:
         )
 
     return strike
-
-
-def _conflict_at_retry(client: Any, call: Call, proceed: Proceed) -> Any:
-    _apply_silently(proceed)
-    return _cancellation("TransactionConflict", 0, retries=1)(client, call, proceed)
 
 
 def _error(call: Call, code: str, *, status: int = 400, retries: int = 0, **members: Any) -> Exception:
@@ -267,17 +242,10 @@ class _Strikes:
         return strikes[after] if after < len(strikes) else None
 
 
-@contextmanager
-def _pauses_skipped() -> Iterator[list[float]]:
-    paused: list[float] = []
-    with mock.patch.object(time, "sleep", paused.append):
-        yield paused
-
-
 def _run(client: Any, trial: Trial, fault: Fault, position: int, *, every_time: bool) -> list[Call]:
-    strikes = _Strikes(client, fault, position, every_time)
+    strikes, paused = _Strikes(client, fault, position, every_time), list[float]()
     try:
-        with intercepted(client, strikes.around), in_order(), _pauses_skipped() as paused:
+        with intercepted(client, strikes.around), in_order(), mock.patch.object(time, "sleep", paused.append):
             first = Outcome.of(trial.act)
         if strikes.crashed:
             first = Outcome(error=Crashed())

@@ -4,13 +4,14 @@ A place is the beginning of an item's key: (partition key, sort key) is an item,
 partition, and () all items of the table, which a query of an index may read.
 """
 
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Final, Self
+from typing import Self
 
-from tests.support.calls import Call, item_of
+from tests.support.calls import Call, item_of, parts_of
 
 type Place = tuple[str, ...]
+
+_READS = {"GetItem", "BatchGetItem", "ConditionCheckItem"}
 
 
 @dataclass(frozen=True)
@@ -22,8 +23,14 @@ class Footprint:
 
     @classmethod
     def of(cls, call: Call) -> Self:
-        """Raises KeyError for an operation that the product doesn't use."""
-        reads, writes = _PLACES[call.operation](call.parameters)
+        reads, writes = set[Place](), set[Place]()
+        for operation, _, part in parts_of(call.operation, call.parameters):
+            if operation == "Query" and "IndexName" not in part:
+                reads.add((part["ExpressionAttributeValues"][":pk"]["S"],))
+            elif operation in {"Query", "Scan"}:
+                reads.add(())
+            else:
+                (reads if operation in _READS else writes).add(item_of(part))
         return cls(frozenset(reads), frozenset(writes))
 
     def __or__(self, other: Self) -> Self:
@@ -40,38 +47,3 @@ class Footprint:
 
 def _are_in(items: frozenset[Place], place: Place) -> bool:
     return any(item[: len(place)] == place for item in items)
-
-
-def _written(parameters: dict[str, Any]) -> tuple[list[Place], list[Place]]:
-    return [], [item_of(parameters)]
-
-
-def _queried(parameters: dict[str, Any]) -> tuple[list[Place], list[Place]]:
-    return [() if "IndexName" in parameters else (parameters["ExpressionAttributeValues"][":pk"]["S"],)], []
-
-
-def _of_legs(parameters: dict[str, Any]) -> tuple[list[Place], list[Place]]:
-    legs = [(kind, item_of(leg)) for entry in parameters["TransactItems"] for kind, leg in entry.items()]
-    checked: list[Place] = [item for kind, item in legs if kind == "ConditionCheck"]
-    return checked, [item for kind, item in legs if kind != "ConditionCheck"]
-
-
-def _batched(parameters: dict[str, Any]) -> Iterator[Place]:
-    for given in parameters["RequestItems"].values():
-        if isinstance(given, dict):
-            yield from (item_of({"Key": key}) for key in given["Keys"])
-        else:
-            yield from (item_of(request) for entry in given for request in entry.values())
-
-
-_PLACES: Final[dict[str, Callable[[dict[str, Any]], tuple[Any, Any]]]] = {
-    "GetItem": lambda parameters: ([item_of(parameters)], []),
-    "BatchGetItem": lambda parameters: (_batched(parameters), []),
-    "Query": _queried,
-    "Scan": lambda parameters: ([()], []),
-    "PutItem": _written,
-    "UpdateItem": _written,
-    "DeleteItem": _written,
-    "BatchWriteItem": lambda parameters: ([], _batched(parameters)),
-    "TransactWriteItems": _of_legs,
-}

@@ -7,13 +7,13 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from functools import cache
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import urlsplit
 
 import uvicorn
 from cryptography.hazmat.primitives.asymmetric import rsa
@@ -32,7 +32,7 @@ from local.github.host import API
 from local.github.secret_scanning import SecretScanning
 from local.github.setup import DEMO_OWNER, installation_id, key_file
 from local.github.webhooks import Webhooks
-from tests.support.github_faults import Fault, FaultyStandIn
+from tests.support.github_faults import Exchange, Fault, FaultyStandIn
 
 _DESCRIPTION = Path(__file__).parents[1] / "data" / "github-openapi.json"
 # Long enough for the stand-in to respond on a busy machine.
@@ -77,19 +77,6 @@ def _server_port() -> int:
     return int(listener.getsockname()[1])
 
 
-@dataclass(frozen=True, slots=True)
-class Exchange:
-    """A request to the REST API and its response, as sent."""
-
-    method: str
-    path: str
-    query: dict[str, str]
-    headers: dict[str, str]
-    body: bytes
-    status: int
-    answer: bytes
-
-
 _make_key = cache(rsa.generate_private_key)
 
 
@@ -107,25 +94,22 @@ def github(root: Path, prefix: str = "", webhooks_url: str = "") -> Iterator["Gi
 def _served(root: Path, prefix: str, webhooks_url: str) -> Iterator["GitHub"]:
     setup.prepare(root)
     stand_in = FaultyStandIn(root)
-    exchanges: list[Exchange] = []
     webhooks = Webhooks(webhooks_url, setup.webhook_secret(root))
     scanning = SecretScanning()
     app: Any = create_app(stand_in, webhooks, scanning)
     if prefix:
         app = Starlette(routes=[Mount(prefix, app)])
-    _switch.app = _recording(app, prefix + API, exchanges)
-    yield GitHub(stand_in, f"http://127.0.0.1:{_server_port()}{prefix}", root, exchanges, scanning)
+    _switch.app = app
+    yield GitHub(stand_in, f"http://127.0.0.1:{_server_port()}{prefix}", root, scanning)
     _switch.app = None
 
 
 class GitHub:
     """A running stand-in. `slept` records the simulated pauses of its clients between requests."""
 
-    def __init__(
-        self, stand_in: FaultyStandIn, url: str, root: Path, exchanges: list["Exchange"], scanning: SecretScanning
-    ) -> None:
+    def __init__(self, stand_in: FaultyStandIn, url: str, root: Path, scanning: SecretScanning) -> None:
         self.scanning = scanning
-        self.exchanges = exchanges
+        self.exchanges = stand_in.exchanges
         self.stand_in = stand_in
         self.url = url
         self.root = root
@@ -192,12 +176,11 @@ def request_violations(exchange: Exchange) -> list[str]:
     for name, value in exchange.query.items():
         schema = declared.get(name, {})
         wrong += violations(schema, int(value) if schema.get("type") == "integer" else value)
-    if bool(described["body"]) < bool(exchange.body):
+    if exchange.body is not None and not described["body"]:
         wrong.append("there is a body, and none is declared")
-    if exchange.body:
-        body = json.loads(exchange.body)
-        properties = described["body"]["properties"]
-        wrong += violations(described["body"], body) + [f"{name} is not declared" for name in body.keys() - properties]
+    elif exchange.body is not None:
+        undeclared = exchange.body.keys() - described["body"]["properties"]
+        wrong += violations(described["body"], exchange.body) + [f"{name} is not declared" for name in undeclared]
     return wrong
 
 
@@ -220,38 +203,6 @@ def webhook_violations(event: str, body: bytes) -> list[str]:
     content = json.loads(body)
     name = "-".join([event, *filter(None, [content.get("action")])]).replace("_", "-")
     return [f"{name}{wrong}" for wrong in violations(description()["webhooks"][name], content)]
-
-
-def _recording(app: Any, api_path: str, exchanges: list[Exchange]) -> Any:
-    """Wraps the app to record every exchange of its REST API, except archives, which are too large."""
-
-    async def record(scope: Any, receive: Any, send: Any) -> None:
-        path = scope["raw_path"].decode().removeprefix(api_path)
-        if scope["raw_path"].decode() == path:
-            await app(scope, receive, send)
-            return
-        sent, answered = bytearray(), bytearray()
-        status = 0
-
-        async def receive_and_keep() -> Any:
-            message = await receive()
-            sent.extend(message.get("body", b""))
-            return message
-
-        async def send_and_keep(message: Any) -> None:
-            nonlocal status
-            status = message.get("status", status)
-            answered.extend(message.get("body", b""))
-            if message["type"] == "http.response.body" and not message.get("more_body"):
-                query = dict(parse_qsl(scope["query_string"].decode()))
-                headers = {name.decode(): value.decode() for name, value in scope["headers"]}
-                exchange = (scope["method"], path, query, headers, bytes(sent), status, bytes(answered))
-                exchanges.append(Exchange(*exchange))
-            await send(message)
-
-        await app(scope, receive_and_keep, send_and_keep)
-
-    return record
 
 
 def _formats() -> FormatChecker:

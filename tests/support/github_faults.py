@@ -15,14 +15,15 @@ from fastapi.responses import JSONResponse, StreamingResponse
 
 from controlplane.platform.core import clock
 from local.github import shapes
+from local.github.host import API
 from local.github.records import Denied, StoredIssue
 from local.github.repositories import GitRepository
 from local.github.stand_in import Respond, StandIn, Token
 
 
-@dataclass(frozen=True, slots=True)
-class Recorded:
-    """A received request."""
+@dataclass(slots=True)
+class Exchange:
+    """A request to the REST API, by its path there, and the response once there is one."""
 
     operation: str
     method: str
@@ -30,6 +31,8 @@ class Recorded:
     query: dict[str, str]
     headers: dict[str, str] = field(repr=False)
     body: Any = field(repr=False)
+    status: int = 0
+    answer: bytes = field(default=b"", repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,17 +87,30 @@ class Faults:
 
 
 class FaultyStandIn(StandIn):
-    """Records the latest requests to its REST API, the oldest first, and has faults."""
+    """Has faults, and records the latest requests, the oldest first.
+
+    exchanges: those that have a response, except archives, which are too large.
+    """
 
     def __init__(self, root: Path) -> None:
         super().__init__(root)
         self.faults = Faults()
-        self.requests: deque[Recorded] = deque(maxlen=200)
+        self.requests: deque[Exchange] = deque(maxlen=200)
+        self.exchanges: list[Exchange] = []
 
     async def respond(self, request: Request, operation: str, respond: Respond) -> Response:
         body, query, headers = await request.body(), dict(request.query_params), dict(request.headers)
         sent = json.loads(body) if body else None
-        self.requests.append(Recorded(operation, request.method, request.url.path, query, headers, sent))
+        _, is_api, path = request.scope["raw_path"].decode().partition(API)
+        exchange = Exchange(operation, request.method, path, query, headers, sent)
+        self.requests.append(exchange)
+        response = await self._respond_or_fail(request, operation, respond)
+        if is_api:
+            exchange.status, exchange.answer = response.status_code, bytes(getattr(response, "body", b""))
+            self.exchanges.append(exchange)
+        return response
+
+    async def _respond_or_fail(self, request: Request, operation: str, respond: Respond) -> Response:
         fault = self.faults.take(operation)
         if fault is None:
             return await self._respond(request, operation, respond)

@@ -22,7 +22,7 @@ from awsclient.boto3_client import Boto3Client
 from awsclient.client import Client, OwnClient
 from controlplane.platform.core import clock
 from tests.support import permissions
-from tests.support.calls import item_of
+from tests.support.calls import item_of, parts_of
 
 # More writes than any test makes within a second of its clock.
 EVERYTHING = 10_000
@@ -204,14 +204,8 @@ def _is_late(operation: str, parameters: dict[str, Any]) -> bool:
 def _images(call: Call, operation: str, parameters: dict[str, Any]) -> dict[str, dict[Place, Item | None]]:
     """Returns what a call has written, by table."""
     places: dict[str, list[Place]] = {}
-    if operation == "BatchWriteItem":
-        for name, requests in parameters["RequestItems"].items():
-            places[name] = [item_of(part) for request in requests for part in request.values()]
-    elif operation == "TransactWriteItems":
-        for leg in (leg for item in parameters["TransactItems"] for leg in item.values()):
-            places.setdefault(leg["TableName"], []).append(item_of(leg))
-    else:
-        places[parameters["TableName"]] = [item_of(parameters)]
+    for _, name, part in parts_of(operation, parameters):
+        places.setdefault(name, []).append(item_of(part))
     return {name: _present(call, name, written) for name, written in places.items()}
 
 

@@ -29,6 +29,7 @@ from awsclient.client import Client, OwnClient
 from controlplane.platform.core import keyring
 from controlplane.platform.table import parallel
 from tests.support.attributes import record_names
+from tests.support.calls import parts_of
 from tests.support.template import policies, signing_functions
 
 ROOT = Path(__file__).parents[2]
@@ -42,10 +43,6 @@ _LAMBDA_CALLS = {"sqs:DeleteMessage", "sqs:GetQueueAttributes", "sqs:ReceiveMess
 # Called once per process if the App's key is in Secrets Manager, which it isn't in functional tests.
 # tests/architecture/test_template_permissions.py checks which functions have this permission.
 _ELSEWHERE = {"secretsmanager:GetSecretValue"}
-# A transaction requires the permissions of its legs.
-_LEGS = {"Put": "PutItem", "Update": "UpdateItem", "Delete": "DeleteItem", "ConditionCheck": "ConditionCheckItem"}
-
-
 _SIGN = ("sign", "SigningSecret")
 # In a thread of the product: `by` is the function that started it.
 _started = threading.local()
@@ -178,24 +175,10 @@ def _uses(operation: str, parameters: dict[str, Any]) -> Iterator[tuple[str, ...
         yield from ((operation, "EmailIdentity"), (operation, "EmailConfiguration"))
     elif "QueueUrl" in parameters:
         yield operation, _queue(parameters["QueueUrl"])
-    elif operation == "TransactWriteItems":
-        for item in parameters["TransactItems"]:
-            yield from ((_LEGS[kind], "Table", *_keys(leg)) for kind, leg in item.items())
     elif "IndexName" in parameters:
         yield operation, f"Table/index/{parameters['IndexName']}"
-    elif "RequestItems" in parameters:
-        for items in parameters["RequestItems"].values():
-            for item in items["Keys"] if operation == "BatchGetItem" else items:
-                yield from ((operation, "Table", *_keys(part)) for part in _parts(operation, item))
-    else:
-        yield operation, "Table", *_keys(parameters)
-
-
-def _parts(operation: str, item: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    if operation == "BatchGetItem":
-        yield {"Key": item}
-    else:
-        yield from item.values()
+    else:  # a transaction requires the permissions of its legs
+        yield from ((action, "Table", *_keys(part)) for action, _, part in parts_of(operation, parameters))
 
 
 def _keys(parameters: dict[str, Any]) -> tuple[str, ...]:
@@ -230,7 +213,7 @@ def watched() -> Iterator[None]:
         def outer(client: Client, operation: str, parameters: dict[str, Any]) -> Any:
             if client.service == "dynamodb":
                 record_call(client.service, operation, parameters)
-                record_names(parameters)
+                record_names(operation, parameters)
             return inner(client, operation, parameters)
 
         return mock.patch.object(kind, "call", outer)

@@ -2,8 +2,8 @@
 
 A scenario prepares a new table and returns the acts that run on it. The first time, its calls are recorded, and then
 the items of the table. After that, the scenario's code runs with the same ids and secrets as the first time, its calls
-get the recorded answers, and the table gets the recorded items. If the code makes other calls than the first time, its
-calls so far are made on an empty table, and every later run has a table of its own.
+get the recorded answers, and the table gets the recorded items. If the code makes other calls than the first time, it
+runs again, and so does every later run, on a new table.
 """
 
 import hashlib
@@ -14,19 +14,17 @@ import secrets
 import uuid
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
-from enum import Enum
 from itertools import count
 from typing import Any, NamedTuple
 from unittest import mock
 
-from awsclient.errors import ServiceError
 from controlplane.platform.table import refusals
 from tests.support import lagging, world
 from tests.support.calls import Call, Proceed, intercepted
 from tests.support.executors import in_order
-from tests.support.outcomes import Outcome
+from tests.support.outcomes import Aborted, Outcome
 from tests.support.table import Items, restore_items, stored_items
 
 # World's numbers in a start, which are unused in the rest of a run.
@@ -37,8 +35,8 @@ _running: list["Start[Any]"] = []
 _below_the_product: ContextVar[bool] = ContextVar("below the product", default=False)
 
 
-# How a run begins: on a new table, recorded, repeated, or repeated up to a call that differs from the first time.
-Kind = Enum("Kind", "NEW RECORDED REPEATED DIFFERENT")
+class _Different(Aborted):
+    """The scenario made other calls than the first time."""
 
 
 class _Made(NamedTuple):
@@ -63,28 +61,33 @@ class Start[T]:
         self._made: list[_Made] = []
         self._items: Items = {}
         self._repeats = True
-        # Of the current run.
-        self._kind = Kind.NEW
+        # Of the current run: the calls that it has to repeat, and those that it has made.
         self._patches = ExitStack()
-        self._left: dict[str, deque[_Made]] = {}
-        self._repeated: list[_Made] = []
+        self._left: dict[str, deque[_Made]] | None = None
 
     def __call__(self) -> T:
         """Returns what the scenario returns. Its data is in the table."""
-        self._kind = Kind.NEW
+        try:
+            return self._prepare()
+        except _Different:
+            self._repeats = False
+            return self._prepare()
+
+    def _prepare(self) -> T:
         _running.append(self)
         try:
             with in_order(), ExitStack() as self._patches:
                 prepared = self._scenario()
         finally:
             _running.remove(self)
-        if self._kind is Kind.RECORDED:
+        if not (self._repeats and self._name):
+            return prepared
+        if self._left is None:
             self._items = stored_items(self._client, self._name)
-        elif self._kind is Kind.REPEATED:
-            if any(self._left.values()):
-                self._differ()
-            else:
-                restore_items(self._client, self._name, self._items)
+        elif any(self._left.values()):
+            raise _Different
+        else:
+            restore_items(self._client, self._name, self._items)
         return prepared
 
     @contextmanager
@@ -106,18 +109,15 @@ class Start[T]:
         drawn = random.Random(self._seed)
         self._patches.enter_context(determined(lambda: drawn))
         self._patches.enter_context(mock.patch.object(world, "_NUMBERS", count(_FIRST_NUMBER)))
-        if self._kind is not Kind.NEW or lagging.is_lagging():
-            self._repeats = False
+        self._repeats &= not lagging.is_lagging()
         if not self._repeats:
-            self._kind = Kind.NEW
             return new_table()
-        if not self._name:
-            self._name, self._kind, around = new_table(), Kind.RECORDED, self._record
-        else:
-            self._kind, around = Kind.REPEATED, self._repeat
-            self._repeated, self._left = [], {}
+        if self._name:
+            around, self._left = self._repeat, {}
             for made in self._made:
                 self._left.setdefault(_key(made.call), deque()).append(made)
+        else:
+            around, self._name = self._record, new_table()
         # What the product remembers of the run before, whose table and callers had the same names.
         refusals.forget_full()
         self._patches.enter_context(intercepted(self._client, around))
@@ -130,24 +130,13 @@ class Start[T]:
         return outcome.get()
 
     def _repeat(self, call: Call, proceed: Proceed) -> Any:
-        if self._kind is Kind.REPEATED:
-            waiting = self._left.get(_key(call))
-            if waiting:
-                made = waiting.popleft()
-                self._repeated.append(made)
-                if made.error is not None:
-                    raise made.error.with_traceback(None)
-                return pickle.loads(made.answer)
-            self._differ()
-        return proceed()
-
-    def _differ(self) -> None:
-        """Makes the calls so far, on the empty table."""
-        self._kind, self._repeats = Kind.DIFFERENT, False
-        restore_items(self._client, self._name, {})
-        for made in self._repeated:
-            with suppress(ServiceError):
-                self._client.call(made.call.operation, made.call.parameters)
+        waiting = (self._left or {}).get(_key(call))
+        if not waiting:
+            raise _Different
+        made = waiting.popleft()
+        if made.error is not None:
+            raise made.error.with_traceback(None)
+        return pickle.loads(made.answer)
 
 
 def begin(new_table: Callable[[], str]) -> str:
