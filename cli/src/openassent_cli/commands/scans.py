@@ -133,13 +133,17 @@ def local(
     """Scan a folder on this machine: offline, without an account."""
     # Imported here, because the analysis takes a third of a second to import.
     from openassent_cli.local import read_report, scan_folder  # noqa: PLC0415
-    from openassent_cli.reports.printers import PRINTERS  # noqa: PLC0415
+    from openassent_cli.reports import annotations, sarif, text  # noqa: PLC0415
 
     given = invocation()
     known = read_report(baseline) if baseline else None
     with FileProgress() as progress:
         report = scan_folder(path, baseline=known, changed_since=changed_since, on_progress=progress.update)
-    PRINTERS[Format.JSON if given.json else output](report)
+    if given.json or output is Format.JSON:
+        print_json(report.as_json())  # also what --baseline reads
+    else:
+        printer = {Format.TEXT: text, Format.SARIF: sarif, Format.GITHUB: annotations}[output]
+        printer.print_report(report)
     if fail_on and report.at_or_above(fail_on):
         raise typer.Exit(Exit.FINDINGS)
 
