@@ -15,7 +15,8 @@ from scripts.openapi.texts import BASE_URL
 from scripts.reference.samples import Samples
 
 _FORMS = yaml.safe_load(Path(__file__).with_name("forms.yaml").read_text(encoding="utf-8"))
-COMMANDS: dict[str, str] = {name: forms["command"] for name, forms in _FORMS.items()}
+# The others have `assent api`.
+COMMANDS: dict[str, str] = {name: forms["command"] for name, forms in _FORMS.items() if "command" in forms}
 CALLS: dict[str, str] = {name: forms["call"] for name, forms in _FORMS.items() if "call" in forms}
 _WIDTH = 76
 # The SDK has no method for a deprecated operation whose successor returns the same.
@@ -62,12 +63,8 @@ def _request(path: str, node: dict[str, Any], values: Samples) -> tuple[str, tup
         if parameter["in"] == "path":
             path = path.replace("{" + parameter["name"] + "}", quote(str(parameter["example"]), safe=""))
         elif parameter["in"] == "query" and parameter.get("required"):
-<<<<<<< HEAD
-            query[parameter["name"]] = values.of_parameter(parameter)
-    target = path + (f"?{urlencode(query)}" if query else "")
-=======
             query[parameter["name"]] = parameter["example"]
->>>>>>> main
+    target = path + (f"?{urlencode(query)}" if query else "")
     body = values.resolve(node.get("requestBody", {}))
     if not body.get("required", False):
         return target, None

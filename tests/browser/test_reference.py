@@ -5,12 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from controlplane.platform.http import deprecations
-<<<<<<< HEAD
-from scripts.sdk.commands import COMMANDS
-from scripts.sdk.examples import CALLS
-=======
-from scripts.reference.calls import COMMANDS
->>>>>>> main
+from scripts.reference.calls import CALLS, COMMANDS
 from tests.browser.conftest import Visit
 
 TITLE = "Assent control plane"
