@@ -17,7 +17,7 @@ from pydantic import ValidationError
 from controlplane.platform.core import clock
 from controlplane.platform.core.ids import ScanId, ScanRequestId
 from controlplane.platform.queues.messages import ExecuteScan, PrepareScan, Queue
-from controlplane.scans import recovery
+from controlplane.scans import failures
 from ops.arguments import Yes, new_group, one_of
 from ops.errors import Misused, NotFound, Refused
 from ops.output import Result, confirm
@@ -225,9 +225,9 @@ def _document(letter: DeadLetter) -> dict[str, Any]:
 def _end_scan(body: str) -> None:
     """Ends the scan request or scan that the message belongs to: no other message will start it."""
     with suppress(ValidationError):
-        recovery.fail_waiting(ScanRequestId.stored(PrepareScan.model_validate_json(body).request_id))
+        failures.fail_waiting(ScanRequestId.stored(PrepareScan.model_validate_json(body).request_id))
     with suppress(ValidationError):
-        recovery.fail_waiting(ScanId.stored(ExecuteScan.model_validate_json(body).scan_id))
+        failures.fail_waiting(ScanId.stored(ExecuteScan.model_validate_json(body).scan_id))
 
 
 def _each(

@@ -28,7 +28,7 @@ def _parse_url(text: str) -> str:
 @app.command("list")
 def list_attempts() -> Result:
     """List pending issue creations, in all organizations, oldest first."""
-    attempts = sorted(issue_attempts.list_attempts().attempts, key=lambda attempt: attempt.requested_at)
+    attempts = sorted(issue_attempts.list_attempts().items, key=lambda attempt: attempt.requested_at)
     return Result(
         [
             {
@@ -101,6 +101,6 @@ def withdraw(attempt: AttemptItem) -> None:
         until = clock.timestamp(clock.now() - age_seconds + UNSETTLED_SECONDS)
         raise Refused(f"The issue may have been created but not listed yet. Check again at {until}.")
     try:
-        issue_attempts.withdraw(attempt)
+        issue_attempts.refuse(attempt, "withdrawn")
     except issue_attempts.AttemptChanged:
         raise Conflict("The attempt has changed since it was read. Check it again.") from None

@@ -7,8 +7,7 @@ from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import core_schema
 
 from controlplane.feedback.store import Category, Surface
-from controlplane.findings.items import Source
-from controlplane.findings.status_history import Status
+from controlplane.findings.items import Source, Status
 from controlplane.findings.vendors import ReviewState, VendorState
 from controlplane.platform.core.acting import ActorKind
 from controlplane.platform.core.acting import Source as ActionSource
@@ -21,9 +20,8 @@ from controlplane.platform.core.schedules import Schedule
 from controlplane.platform.core.scopes import API_KEY_SCOPES
 from controlplane.projects.items import AddressKind
 from controlplane.projects.rules import BRANDINGS
-from controlplane.scans.items import Access
+from controlplane.scans.items import Access, Stage
 from controlplane.scans.items import Status as ScanStatus
-from controlplane.scans.progress import Stage
 from openassent_analysis.findings import CATEGORIES, SEVERITIES
 from organizations.request_schemas import Decision
 from organizations.webhook_schemas import EventName

@@ -16,13 +16,15 @@ from cli.tests.support.documented_service import DocumentedService
 from openassent_cli.main import app
 from scripts.openapi.texts import DOCUMENT
 from scripts.reference import calls
-from scripts.reference.operations import read
-from tests.support.documented import document
+from tests.support.documented import documented_operations, samples
 from tests.support.each import each
 
-OPERATIONS = {it.node["operationId"]: it.node for operations in read(document()).values() for it in operations}
+OPERATIONS = {it.content["operationId"]: it for it in documented_operations()}
 # The forms of each operation's request, by its id and their label.
-FORMS = {name: {it["label"]: it["source"] for it in node["x-codeSamples"]} for name, node in OPERATIONS.items()}
+FORMS = {
+    name: {form["label"]: form["source"] for form in calls.samples(it.method, it.path, it.content, samples())}
+    for name, it in OPERATIONS.items()
+}
 COMMANDS = {name: forms["Command line"] for name, forms in FORMS.items()}
 WITH_COMMAND = [name for name, command in COMMANDS.items() if not command.startswith("#")]
 # Values without an equal in the request: no filter.
@@ -127,7 +129,9 @@ class TestPrograms:
         assert capsys.readouterr().out
 
     def test_only_deprecated_operations_have_those_of_a_successor(self):
-        assert {name for name, operation in OPERATIONS.items() if "deprecated" in operation} == {*calls.SUCCESSORS}
+        assert {name for name, operation in OPERATIONS.items() if "deprecated" in operation.content} == {
+            *calls.SUCCESSORS
+        }
 
 
 def test_other_documents_have_requests_only():
