@@ -17,6 +17,7 @@ from controlplane.billing import store as billing
 from controlplane.code_host import repositories
 from controlplane.code_host.items import HostedRepository, Link, RepositoryItem
 from controlplane.findings import publications
+from controlplane.findings.intake import ACCEPTED
 from controlplane.organizations import invitations
 from controlplane.organizations import store as organizations
 from controlplane.people import tokens as user_tokens
@@ -35,7 +36,6 @@ from controlplane.scans import execution, findings, requests
 from controlplane.scans.findings import FindingItem, Location
 from controlplane.scans.history import HistoryItem, put_history
 from controlplane.scans.items import Coverage, CoveredKind, ScanItem
-from finding_intake.messages import ACCEPTED
 from finding_intake.service import process_finding
 from local.github import setup
 from ops import members

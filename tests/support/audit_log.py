@@ -1,5 +1,6 @@
 """The entries of an audit log as stored, and the organization whose operations tests record."""
 
+from functools import cached_property
 from typing import Any
 
 from controlplane.code_host.items import RepositoryItem
@@ -24,7 +25,6 @@ class Subject:
         self.world = world
         self.api = api
         self.company: Company = world.company()
-        self._parts: dict[str, Any] = {}
 
     @property
     def organization_id(self) -> str:
@@ -34,41 +34,30 @@ class Subject:
     def owner(self) -> Person:
         return self.company.owner
 
-    def _once(self, name: str, make: Any) -> Any:
-        if name not in self._parts:
-            self._parts[name] = make()
-        return self._parts[name]
-
-    @property
+    @cached_property
     def repository(self) -> RepositoryItem:
-        made: RepositoryItem = self._once("repository", lambda: self.world.connected_repository(self.company))
-        return made
+        return self.world.connected_repository(self.company)
 
     @property
     def project(self) -> ProjectItem:
         return get_project(self.repository.links[0].project_id)
 
-    @property
+    @cached_property
     def member(self) -> Person:
-        made: Person = self._once("member", lambda: self.world.member(self.company))
-        return made
+        return self.world.member(self.company)
 
-    @property
+    @cached_property
     def key_id(self) -> str:
-        made = self._once("key", lambda: self.post("/v1/api-keys", {"name": "deploy"}))
-        return str(made["keyId"])
+        return str(self.post("/v1/api-keys", {"name": "deploy"})["keyId"])
 
-    @property
+    @cached_property
     def invitation_id(self) -> str:
-        body = {"email": "invited@example.com", "role": "member"}
-        made = self._once("invitation", lambda: self.post("/v1/invitations", body))
-        return str(made["id"])
+        return str(self.post("/v1/invitations", {"email": "invited@example.com", "role": "member"})["id"])
 
-    @property
+    @cached_property
     def browser(self) -> Browser:
         """The owner's browser."""
-        made: Browser = self._once("browser", lambda: Browser(self.api).signed_in(self.owner.user_id))
-        return made
+        return Browser(self.api).signed_in(self.owner.user_id)
 
     def post(self, path: str, body: dict[str, Any]) -> Any:
         return self.api.post(path, self.owner.token, json_body=body).data

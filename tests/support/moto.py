@@ -46,6 +46,7 @@ from awsclient.connection import Response
 _PlainItem: Any = Item
 _PlainTable: Any = Table
 _PlainBackend: Any = DynamoDBBackend
+_responses: Any = responses
 _OPERATION = re.compile(rb"x-amz-target: \w+\.(\w+)")
 # Below moto's limit of an item.
 _SURELY_SMALL = 400_000
@@ -142,7 +143,7 @@ class MotoClient(OwnClient):
         super().__init__("dynamodb")
         self._backend = _Backend("eu-central-1", "123456789012")
         # An answer is made into JSON at once, without making it into dictionaries before.
-        responses.dynamo_to_dict = lambda answer: answer
+        _responses.dynamo_to_dict = lambda answer: answer
         self._lock = threading.Lock()
 
     def _exchange(self, request: bytes) -> Response:
