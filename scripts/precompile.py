@@ -1,6 +1,7 @@
-"""Writes the compiled methods of all functions' dataclasses: `python -m scripts.dataclass_code FILE`.
+"""Writes what the build compiles in advance, so that a cold start doesn't: `python -m scripts.precompile WHAT TARGET`.
 
-Imports every function's app, so it needs the environment of the application (.venv), not SAM's.
+`dataclasses` writes the methods of all functions' dataclasses to a file, and `templates` the templates of the pages as
+modules to a folder. Both import the functions, so they need the environment of the application (.venv), not SAM's.
 """
 
 import builtins
@@ -47,13 +48,18 @@ def make_importable() -> None:
     os.environ |= _SETTINGS
 
 
-def main() -> None:
+def main(what: str, target: Path) -> None:
     make_importable()
-    sources = collect()
-    from controlplane.platform.core import dataclass_code  # noqa: PLC0415 (nothing may be imported before)
+    if what == "dataclasses":
+        sources = collect()
+        from controlplane.platform.core import dataclass_code  # noqa: PLC0415 (nothing may be imported before)
 
-    Path(sys.argv[1]).write_bytes(dataclass_code.dump(sources))
+        target.write_bytes(dataclass_code.dump(sources))
+    else:
+        from dashboard import pages  # noqa: PLC0415 (importable only now)
+
+        pages.compile_templates(target)
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1], Path(sys.argv[2]))
