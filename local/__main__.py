@@ -63,10 +63,10 @@ def _run(port: int) -> None:
 def _prepare(memory: checkout.Memory, ministack: MiniStack, base_url: str) -> dict[str, Any]:
     """Brings stack and demo data up to date, and puts the functions' variables into the environment."""
     # These load botocore while MiniStack starts.
-    from local import people, sam  # noqa: PLC0415
+    from local import sam  # noqa: PLC0415
     from local.github import setup  # noqa: PLC0415
     from local.github.repositories import GitFailed  # noqa: PLC0415
-    from local.stack import LocalStack  # noqa: PLC0415
+    from local.stack import LocalStack, ensure_people  # noqa: PLC0415
 
     stack, github = LocalStack(ministack.endpoint, base_url), checkout.DIRECTORY / setup.FOLDER
     try:
@@ -91,7 +91,7 @@ def _prepare(memory: checkout.Memory, ministack: MiniStack, base_url: str) -> di
         from local.demo import create_demo  # noqa: PLC0415
 
         memory.demo = create_demo(base_url)
-    people.ensure_people(ministack.endpoint, deployment.resources["UserPool"], memory.demo["users"])
+    ensure_people(ministack.endpoint, deployment.resources["UserPool"], memory.demo["users"])
     memory.save()
     credentials = {"baseUrl": base_url, **memory.demo}
     checkout.write_private(checkout.CREDENTIALS, json.dumps(credentials, indent=2) + "\n")

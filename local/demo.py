@@ -3,6 +3,7 @@
 Everything is created in an empty table, through the same code as the product's operations.
 """
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -24,11 +25,11 @@ from controlplane.projects import audits
 from controlplane.projects import store as projects
 from controlplane.projects.items import Address, ProjectItem
 from controlplane.projects.origins import parse_origin
+from finding_intake.messages import ACCEPTED
 from finding_intake.service import process_finding
 from local.demo_scans import create_scans
 from local.github import setup
 from ops import members
-from ops.intake import read_message
 
 _DATA = Path(__file__).with_name("demo.yaml")
 _TOKEN_LIFE_SECONDS = 3650 * 86_400
@@ -89,9 +90,9 @@ def _fill(data: dict[str, Any], project: ProjectItem, owner: UserItem, base_url:
     )
     detected = {"kind": "runtime-vendor-detection", "projectId": project_id, "observedAt": project.created_at}
     for detection in data["detections"]:
-        process_finding(read_message(**detected, **detection))
+        _receive({**detected, **detection})
     published = {"kind": "advisory", "organizationId": organization_id, "publishedAt": project.created_at}
-    process_finding(read_message(**published, projectId=project_id, **data["advisory"]))
+    _receive({**published, "projectId": project_id, **data["advisory"]})
     hosted = HostedRepository(
         installation_id=setup.installation_id(setup.DEMO_OWNER),
         owner=setup.DEMO_OWNER,
@@ -104,3 +105,8 @@ def _fill(data: dict[str, Any], project: ProjectItem, owner: UserItem, base_url:
     linked = repositories.link_project(repository.repository_id, Link(project_id, None, None, False))
     create_scans(linked, data["past_findings"], owner.user_id)
     return repository.repository_id
+
+
+def _receive(message: dict[str, Any]) -> None:
+    """Processes a message of the intake, without its queue."""
+    process_finding(ACCEPTED.validate_json(json.dumps({"version": 1, **message})))

@@ -10,14 +10,12 @@ from hashlib import sha256
 from controlplane.code_host import repositories
 from controlplane.code_host.items import RepositoryItem
 from controlplane.findings import publications
-from controlplane.platform.queues import messages, outbox
-from controlplane.platform.queues.messages import ExecuteScan, PrepareScan, Queue
+from controlplane.platform.queues import outbox
 from controlplane.platform.table.leases import Lease
-from controlplane.scans import execution, findings, requests, starting
+from controlplane.scans import execution, findings, requests
 from controlplane.scans.findings import FindingItem, Location
 from controlplane.scans.history import HistoryItem, put_history
-from controlplane.scans.items import ScanItem
-from controlplane.scans.progress import Coverage, CoveredKind
+from controlplane.scans.items import Coverage, CoveredKind, ScanItem
 
 _LEASE_SECONDS = 60
 _COMMIT = "5e0d3a7c" * 5
@@ -35,28 +33,23 @@ def create_scans(repository: RepositoryItem, described: list[dict[str, str]], re
     findings.put_findings(scan.scan_id, running.attempt, found)
     counts = Counter(finding.priority for finding in found)
     scan = replace(scan, issue_count=len(found), priority_counts=counts)
-    for finding in found[: scan.visible_count]:
-        publications.publish_finding(findings.as_discovery(scan, finding))
+    publications.publish_findings([findings.as_discovery(scan, it) for it in found[: scan.visible_count]])
     coverage = Coverage(9, 8, {}, (CoveredKind("JavaScript and TypeScript", 8, 0), CoveredKind("Markdown", 0, 1)))
     execution.complete_scan(scan, running, len(found), len(found), coverage)
     current = repositories.get_repository(repository.repository_id)
-    starting.request_scan(current, repository.links[0].project_id, requested_by, {})
+    requests.request_scan(current, repository.links[0].project_id, requested_by, {})
 
 
 def _start_past_scan(repository: RepositoryItem, requested_by: str) -> tuple[ScanItem, Lease]:
     """Writes the same items as the workers, without messages."""
     (link,) = repository.links
-    request_id = requests.new_request_id(repository.organization_id)
-    prepare = messages.entry(Queue.SCAN_PREPARATION, PrepareScan(request_id=request_id))
-    requests.create_request(repository, link, request_id, message=prepare, requested_by=requested_by)
-    lease, request = requests.acquire_request(request_id, _LEASE_SECONDS)
-    scan_id = requests.new_scan_id(repository.organization_id)
-    execute = messages.entry(Queue.SCAN_EXECUTION, ExecuteScan(scan_id=scan_id))
+    request, prepare = requests.create_request(repository, link, requested_by=requested_by)
+    lease, request = requests.acquire_request(request.request_id, _LEASE_SECONDS)
     target = requests.Target(repository, link, repository.default_branch or "main", _COMMIT)
-    requests.start_scan(request, lease, scan_id, target, access="free-preview", message=execute)
-    for message in (prepare, execute):
+    scan, sent = requests.start_scan(request, lease, target, "free-preview")
+    for message in (prepare, *sent):
         outbox.delete_entry(message)
-    running, scan = execution.acquire_scan(scan_id, _LEASE_SECONDS)
+    running, scan = execution.acquire_scan(scan.scan_id, _LEASE_SECONDS)
     return scan, running
 
 

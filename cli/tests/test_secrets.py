@@ -20,7 +20,7 @@ from openassent_cli import credentials, profiles
 from openassent_cli.credentials import Tokens
 from openassent_cli.exits import Exit
 from openassent_cli.profiles import Profile
-from scripts.sdk.commands import COMMANDS
+from scripts.reference.calls import COMMANDS
 from tests.support.each import each
 
 HALVES = SECRET[:20], SECRET[20:]

@@ -16,7 +16,7 @@ from controlplane.api_keys import usage as key_usage
 from controlplane.api_keys.items import ApiKeyItem
 from controlplane.api_keys.rules import own_key
 from controlplane.api_keys.store import KeyExpired, KeyLimitReached, PlanHasNoApiAccess, TooManyInGrace, UnknownKey
-from controlplane.code_host.secret_scanning import LeakReport, SignedBySecretScanning
+from controlplane.code_host.signed_requests import LeakReport, SignedBySecretScanning
 from controlplane.platform.core.ids import KeyId
 from controlplane.platform.core.settings import settings
 from controlplane.platform.http.app import ControlRouter

@@ -6,7 +6,7 @@ for a deleted project are dropped, because some are still in flight when a proje
 
 from datetime import datetime
 
-from controlplane.findings import advisories, detections
+from controlplane.findings import intake
 from controlplane.findings.items import Discovery, Evidence, RuntimeVendor
 from controlplane.organizations.store import UnknownOrganization
 from controlplane.platform.core import clock
@@ -36,8 +36,8 @@ def process_finding(message: Finding) -> None:
 def _record_detection(message: RuntimeVendorDetection) -> list[Entry]:
     observed_at = _observed(message.observed_at)
     vendor = RuntimeVendor(message.project_id, message.vendor_id, message.name, message.domain)
-    return detections.record_detection(
-        detections.Detection(
+    return intake.record_detection(
+        intake.Detection(
             vendor=vendor,
             category=message.category,
             title=f"{message.name} loads before consent" if message.before_consent else f"New vendor: {message.name}",
@@ -59,7 +59,7 @@ def _summary(message: RuntimeVendorDetection) -> str:
 
 
 def _publish_advisory(message: Advisory) -> list[Entry]:
-    return advisories.publish_advisory(
+    return intake.publish_advisory(
         Discovery(
             organization_id=message.organization_id,
             source="advisory",

@@ -7,14 +7,13 @@ from fastapi import Query
 
 from controlplane.access.access import Access, Requires, Resource
 from controlplane.access.idempotency import IdempotencyKey, idempotent
-from controlplane.findings import changes as inbox_changes
 from controlplane.findings import inbox, issues
+from controlplane.findings import inbox as inbox_changes
 from controlplane.findings import items as inbox_items
 from controlplane.findings import lists as inbox_lists
-from controlplane.findings.changes import Outcome
-from controlplane.findings.items import Source
+from controlplane.findings.inbox import Outcome
+from controlplane.findings.items import Source, Status
 from controlplane.findings.lists import Wanted
-from controlplane.findings.status_history import Status
 from controlplane.platform.core.ids import InboxItemId
 from controlplane.platform.core.priorities import Priority
 from controlplane.platform.http.app import ControlRouter

@@ -9,6 +9,7 @@ from controlplane.access.access import Access, Requires, Resource
 from controlplane.access.idempotency import IdempotencyKey, idempotent
 from controlplane.api_keys import rules as key_rules
 from controlplane.findings import vendors
+from controlplane.findings.vendors import VendorItem
 from controlplane.organizations.store import UnknownOrganization
 from controlplane.platform.core.errors import Forbidden
 from controlplane.platform.core.ids import ProjectId
@@ -18,7 +19,7 @@ from controlplane.platform.http.pagination import Cursor, CursorCodec, Limit
 from controlplane.platform.http.route import refuses
 from controlplane.platform.http.validation import described
 from controlplane.platform.table import keys
-from controlplane.platform.table.table import Leg
+from controlplane.platform.table.table import Leg, QueryPage
 from controlplane.projects import changes, rules
 from controlplane.projects import store as projects
 from controlplane.projects.items import ProjectItem
@@ -184,12 +185,12 @@ async def list_vendors(access: ListsVendors, limit: Limit = 50, cursor: Cursor =
     A vendor that was decided on before any detection has null in the fields that detections set.
     """
 
-    def read(project_id: ProjectId) -> tuple[CursorCodec, vendors.VendorPage]:
+    def read(project_id: ProjectId) -> tuple[CursorCodec, QueryPage[VendorItem]]:
         codec = CursorCodec(cursor, "listVendors", project_id)
         return codec, vendors.list_vendors(project_id, limit, codec.after)
 
     codec, page = access.enter_while(read)
-    return Page([ProjectVendor.of(vendor) for vendor in page.vendors], codec.cursor(page.next_sk))
+    return Page([ProjectVendor.of(vendor) for vendor in page.items], codec.cursor(page.next_sk))
 
 
 @router.post(

@@ -5,7 +5,7 @@ from fastapi.requests import Request
 from fastapi.responses import HTMLResponse
 
 from local import pages
-from local.github import api, installing, reviews, secret_scanning
+from local.github import api, reviews, secret_scanning
 from local.github import pages as github_pages
 from local.github.host import API, HostRoute
 from local.github.records import Denied
@@ -37,6 +37,6 @@ def create_app(stand_in: StandIn, webhooks: Webhooks | None = None, scanning: Se
 
     for router in (api.router, api.downloads, reviews.router, secret_scanning.keys, _unknown):
         app.include_router(router)
-    for router in (secret_scanning.router, installing.router, github_pages.router):
+    for router in (secret_scanning.router, github_pages.router):
         app.include_router(router)
     return app

@@ -5,14 +5,18 @@ import json
 import re
 import shlex
 import textwrap
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
 
+import yaml
+
 from scripts.openapi.texts import BASE_URL
 from scripts.reference.samples import Samples
-from scripts.sdk.commands import COMMANDS
-from scripts.sdk.examples import CALLS
 
+_FORMS = yaml.safe_load(Path(__file__).with_name("forms.yaml").read_text(encoding="utf-8"))
+COMMANDS: dict[str, str] = {name: forms["command"] for name, forms in _FORMS.items()}
+CALLS: dict[str, str] = {name: forms["call"] for name, forms in _FORMS.items() if "call" in forms}
 _WIDTH = 76
 # The SDK has no method for a deprecated operation whose successor returns the same.
 SUCCESSORS = {"listAuthKeys": "listApiKeys"}
@@ -41,9 +45,9 @@ def curl(method: str, path: str, node: dict[str, Any], values: Samples) -> str:
     query = {}
     for parameter in map(values.resolve, node.get("parameters", [])):
         if parameter["in"] == "path":
-            path = path.replace("{" + parameter["name"] + "}", quote(str(values.of_parameter(parameter)), safe=""))
+            path = path.replace("{" + parameter["name"] + "}", quote(str(parameter["example"]), safe=""))
         elif parameter["in"] == "query" and parameter.get("required"):
-            query[parameter["name"]] = values.of_parameter(parameter)
+            query[parameter["name"]] = parameter["example"]
     body = values.resolve(node.get("requestBody", {}))
     sends = body.get("required", False)
     address = shlex.quote(BASE_URL + path + (f"?{urlencode(query)}" if query else ""))

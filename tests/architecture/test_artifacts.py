@@ -11,6 +11,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import botocore
 import pytest
 import yaml
 from jinja2 import Environment, ModuleLoader
@@ -29,20 +30,9 @@ def write(path: Path, content: str = "") -> Path:
     return path
 
 
-def bundle(*labels: str) -> str:
-    """Returns certificates in the format of certifi's and botocore's bundles."""
-    return "".join(
-        f'\n# Issuer: CN={label}\n# Label: "{label}"\n# Serial: 1\n'
-        f"-----BEGIN CERTIFICATE-----\n{label}\n-----END CERTIFICATE-----\n"
-        for label in labels
-    )
-
-
 @pytest.fixture
 def layer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Creates a small version of a layer as SAM builds it."""
-    roots = write(tmp_path / "cacert.pem", bundle("Another Root", *artifacts.AMAZON_ROOTS))
-    monkeypatch.setattr(artifacts, "botocore_bundle", lambda: roots)
     ordinary = artifacts.run_script
     monkeypatch.setattr(artifacts, "run_script", lambda name, to: name == "dataclass_code" or ordinary(name, to))
     packages = tmp_path / "build" / "SharedLayer" / "python"
@@ -63,23 +53,12 @@ class TestPrepare:
         assert files == {"__init__.py", "__pycache__/__init__.cpython-313.pyc", "part.pyc"}
         assert not (layer / "requirements.txt").exists()
 
-    def test_preparing_writes_the_amazon_roots_next_to_the_code_that_trusts_them(self, layer: Path):
-        artifacts.prepare(layer.parents[1])
-        roots = (layer / "awsclient" / "amazon-roots.pem").read_text()
-        assert roots.count("BEGIN CERTIFICATE") == len(artifacts.AMAZON_ROOTS)
-        assert "Another Root" not in roots
-
     def test_preparing_writes_nothing_for_all_functions_into_another_layer(self, layer: Path):
         packages = layer.parents[1] / "AnalysisLayer" / "python"
         write(packages / "openassent_analysis" / "__init__.py", '"""Ours."""\n')
         artifacts.prepare(layer.parents[1])
         files = {path.relative_to(packages) for path in packages.rglob("*") if path.is_file()}
         assert {path.name for path in files} == {"__init__.py", "__init__.cpython-313.pyc"}
-
-    def test_preparing_refuses_a_bundle_without_one_of_the_roots(self, layer: Path):
-        write(layer.parents[2] / "cacert.pem", bundle(*artifacts.AMAZON_ROOTS[1:]))
-        with pytest.raises(artifacts.BuildFailed, match="Amazon Root CA 1"):
-            artifacts.prepare(layer.parents[1])
 
     def test_preparing_again_changes_nothing(self, layer: Path):
         artifacts.prepare(layer.parents[1])
@@ -114,8 +93,7 @@ class TestPrepare:
         assert [built.get_template(name).name for name in names] == names
 
     def test_the_build_writes_where_the_code_reads(self):
-        read = {connection.ROOTS, dataclass_code.FILE}
-        assert {ROOT / "layers/shared" / name for name in (artifacts.ROOTS_FILE, artifacts.DATACLASS_CODE)} == read
+        assert ROOT / "layers/shared" / artifacts.DATACLASS_CODE == dataclass_code.FILE
 
     def test_preparing_refuses_a_folder_without_artifacts(self, tmp_path: Path):
         with pytest.raises(artifacts.BuildFailed):
@@ -184,11 +162,11 @@ class TestBytecode:
             artifacts.prepare(tmp_path / "build")
 
 
-class TestRoots:
-    def test_the_roots_are_all_in_botocores_bundle(self, tmp_path: Path):
-        target = tmp_path / "awsclient" / "amazon-roots.pem"
-        artifacts.write_amazon_roots(artifacts.botocore_bundle(), target)
-        assert target.read_text().count("BEGIN CERTIFICATE") == len(artifacts.AMAZON_ROOTS)
+def test_the_roots_that_are_trusted_are_in_botocores_bundle():
+    bundle = Path(botocore.__file__).with_name("cacert.pem").read_text()
+    roots = re.findall(r"-----BEGIN.*?END CERTIFICATE-----", connection.ROOTS.read_text(), re.DOTALL)
+    assert len(roots) == 5
+    assert [root for root in roots if root not in bundle] == []
 
 
 BUILT = """Parameters:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from controlplane.platform.http import deprecations
-from scripts.sdk.commands import COMMANDS
+from scripts.reference.calls import COMMANDS
 from tests.browser.conftest import Visit
 
 TITLE = "Assent control plane"

@@ -14,7 +14,7 @@ import pytest
 
 from controlplane.code_host.items import HostedRepository, RepositoryItem
 from controlplane.erasure import deletions
-from controlplane.findings import detections
+from controlplane.findings import intake
 from controlplane.organizations import members
 from controlplane.organizations import store as organizations
 from controlplane.platform.core.ids import MemberId
@@ -232,7 +232,7 @@ def _review_many(scene: Scene) -> Callable[[], Reply]:
 
 def _vendor_form(scene: Scene) -> Callable[[], Reply]:
     made = detection(make_project(scene.company).project_id)
-    detections.record_detection(made)
+    intake.record_detection(made)
     finding = made.as_discovery(scene.company.organization_id)
     return scene.form(f"/inbox/{finding.item_id}/vendor", decision="approve")
 

@@ -10,8 +10,7 @@ from benchmarks import goals
 from controlplane.platform.core.settings import settings
 from controlplane.platform.table.stored import to_map
 from controlplane.platform.table.table import Update, table
-from controlplane.scans.causes import Comparison
-from controlplane.scans.items import ScanItem
+from controlplane.scans.items import Comparison, ScanItem
 from tests.functional.test_dry_runs import PREPARE
 from tests.functional.test_every_route import required
 from tests.support.api import Api

@@ -22,7 +22,7 @@ from controlplane.api_keys import rules as api_keys
 from controlplane.code_host.github.transport import Transport
 from controlplane.findings import issues
 from controlplane.findings.items import Evidence, InboxItem
-from controlplane.notify import unsubscriptions
+from controlplane.notify import subscriptions
 from controlplane.platform.core import errors, ids, keyring, naming, observability
 from controlplane.platform.core.settings import settings
 from controlplane.platform.http import reader
@@ -292,7 +292,7 @@ PARSERS: dict[str, Call | tuple[Call, int]] = {
     "folder": naming.is_folder,
     "website": origins.parse_origin,
     "network": lambda text: api_keys._read_network(text, 0),
-    "link of an unsubscription": unsubscriptions.read_link,
+    "link of an unsubscription": subscriptions.read_link,
     "problems": _explain_problems,
     "log line": observability.scrub,
     # Messages and the code host

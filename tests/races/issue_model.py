@@ -16,7 +16,7 @@ from unittest import mock
 from awsclient.errors import NoAnswer
 from controlplane.code_host import repositories
 from controlplane.code_host.github import transport
-from controlplane.findings import inbox, issue_attempts, opened_issues
+from controlplane.findings import inbox, issue_attempts
 from controlplane.findings.issue_attempts import IssueExists, RepositoryUnlinked, RoleLost
 from controlplane.findings.items import GithubIssue
 from controlplane.platform.core import clock, deadline
@@ -275,7 +275,7 @@ class IssueModel:
         else:
             self._require(not pending or state.link is not None, "the attempt ended without an issue")
         if state.link is not None:
-            found = opened_issues.find_items(self.repository.repository_id, state.link)
+            found = issue_attempts.find_items(self.repository.repository_id, state.link)
             self._require(found == [self.item_id], "the issue doesn't lead to the item")
 
     # Observation

@@ -19,7 +19,7 @@ from controlplane.platform.table.table import LegFailed
 from controlplane.projects import store as projects
 from controlplane.projects.items import Address
 from controlplane.scans import execution, findings, history
-from controlplane.scans.progress import Coverage
+from controlplane.scans.items import Coverage
 from ops import members as operator
 from tests.races.stage import faults, race
 from tests.races.yields import beyond_queries, only_writes
@@ -28,6 +28,7 @@ from tests.support.cleanup import clean_up, finish_deletions
 from tests.support.faults import Kind
 from tests.support.invariants import Items
 from tests.support.populated_organization import id_part, populate_organization
+from tests.support.published import publish_finding
 from tests.support.world import Company, World
 
 # The items of a deleted organization that are kept: see docs/decisions/0040.
@@ -154,7 +155,7 @@ def test_a_scan_during_a_deletion_writes_nothing_that_remains(world, stage, what
 @race(inbox.UnknownItem)
 def test_a_concurrent_change_doesnt_restore_a_deleted_inbox_item(world):
     running = Running(world)
-    found = publications.publish_finding(running.discovery)
+    found = publish_finding(running.discovery)
     user_id = running.company.owner.user_id
     deleted, _ = yield [
         lambda: running.delete_completely("project"),

@@ -5,10 +5,9 @@ from typing import Any
 
 import pytest
 
-from controlplane.findings import detections, inbox, publications
-from controlplane.findings.detections import Detection
-from controlplane.findings.items import Evidence, InboxItem, RuntimeVendor
-from controlplane.findings.status_history import Status
+from controlplane.findings import inbox, intake, publications
+from controlplane.findings.intake import Detection
+from controlplane.findings.items import Evidence, InboxItem, RuntimeVendor, Status
 from controlplane.platform.table import keys
 from controlplane.platform.table.table import table
 from controlplane.projects import store as projects
@@ -19,6 +18,7 @@ from tests.races.verdicts import check_first
 from tests.support.api import Reply
 from tests.support.cleanup import finish_deletions
 from tests.support.faults import Kind
+from tests.support.published import publish_finding
 from tests.support.threads import run_repeatedly
 from tests.support.world import World
 
@@ -47,7 +47,7 @@ class Bench:
             evidence=(Evidence("A page", f"https://shop.example.com/{second}"),),
             observed_at=f"2026-03-04T05:00:{second:02d}.000Z",
         )
-        return lambda: detections.record_detection(detection)
+        return lambda: intake.record_detection(detection)
 
     def decides(self) -> Reply:
         path = f"/v1/projects/{self.project.project_id}/vendors/segment/decision"
@@ -203,7 +203,7 @@ def test_two_publications_create_one_item(world, stage):
     company = world.company()
     found = world.discovery(company)
     later = found._replace(observed_at="2026-03-04T06:00:00.000Z", title="Later")
-    yield [lambda: publications.publish_finding(found), lambda: publications.publish_finding(later)]
+    yield [lambda: publish_finding(found), lambda: publications.publish_finding(later)]
     (item,) = inbox.list_items(company.organization_id, "open", 10, None).items
     assert item.title == "Later"
 
@@ -253,7 +253,7 @@ def test_under_every_fault_a_change_never_conflicts_with_itself(world, stage):
 def test_under_every_fault_a_publication_creates_one_item(world):
     company = world.company()
     found = world.discovery(company)
-    case = yield lambda: publications.publish_finding(found)
+    case = yield lambda: publish_finding(found)
     case.second.get()
     assert [it.item_id for it in inbox.list_items(company.organization_id, "open", 10, None).items] == [found.item_id]
 

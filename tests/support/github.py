@@ -19,7 +19,7 @@ from jsonschema import Draft202012Validator
 from starlette.applications import Starlette
 from starlette.routing import Mount
 
-from controlplane.code_host.github import app_auth, client, people
+from controlplane.code_host.github import app_auth, client, connecting
 from controlplane.code_host.github.app_auth import AppAuth
 from controlplane.code_host.github.client import CodeHost
 from controlplane.code_host.github.transport import RetryPolicy, Transport
@@ -131,9 +131,9 @@ class GitHub:
         changed = settings.model_copy(update=variables | {"github_api_url": self.url + API})
         monkeypatch.setattr(client, "settings", changed)
         monkeypatch.setattr(app_auth, "settings", changed)
-        monkeypatch.setattr(people, "settings", changed)
+        monkeypatch.setattr(connecting, "settings", changed)
         client.get_transport.cache_clear()
-        people._app.cache_clear()
+        connecting._app.cache_clear()
 
     def sent(self, operation: str) -> list[Any]:
         return [request for request in self.stand_in.requests if request.operation == operation]

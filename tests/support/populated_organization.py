@@ -6,8 +6,8 @@ from typing import Any
 from controlplane.code_host import repositories
 from controlplane.code_host.items import RepositoryItem
 from controlplane.feedback import store as feedback
-from controlplane.findings import detections, inbox, issue_attempts, publications, vendors
-from controlplane.findings.detections import Detection
+from controlplane.findings import inbox, intake, issue_attempts, vendors
+from controlplane.findings.intake import Detection
 from controlplane.findings.items import RuntimeVendor
 from controlplane.organizations import defaults as default_organizations
 from controlplane.platform.core import ids
@@ -20,6 +20,7 @@ from controlplane.scans import findings, unlocks
 from controlplane.scans.items import ScanItem
 from tests.support.audits import history_of, make_issue, make_request, make_scan
 from tests.support.cleanup import clean_up
+from tests.support.published import publish_finding
 from tests.support.table import PREPARED
 from tests.support.world import Company, World, table_dump
 
@@ -48,11 +49,11 @@ def populate_organization(world: World, company: Company | None = None) -> Popul
     audit = audits.create_audit(project.project_id, project.websites[0].website_id, 7)
     audits.record_run(project.project_id, audit.audit_id, "passed")
     vendors.decide_vendor(project, "mixpanel", "approved", owner)
-    detections.record_detection(detection(project.project_id))
+    intake.record_detection(detection(project.project_id))
     issues = [make_issue(number) for number in range(1, 6)]
     scan = make_scan(repository, issues=issues)
     table.put_all((history_of(scan, issue).to_item() for issue in issues), PREPARED)
-    found = [publications.publish_finding(findings.as_discovery(scan, issue)) for issue in issues]
+    found = [publish_finding(findings.as_discovery(scan, issue)) for issue in issues]
     issue_attempts.begin_attempt(found[0].item_id, owner)
     inbox.change_status(found[1], "dismissed", found[1].version, owner, "Not ours")
     world.credits(company, 60)

@@ -5,10 +5,8 @@ from typing import Any
 
 from controlplane.platform.core.ids import ProjectId, RepositoryId, ScanId, ScanRequestId
 from controlplane.platform.core.settings import settings
-from controlplane.scans.causes import Comparison
 from controlplane.scans.findings import FindingItem, PublishedFinding
-from controlplane.scans.items import ScanItem
-from controlplane.scans.progress import Progress
+from controlplane.scans.items import Comparison, Progress, ScanItem
 from controlplane.scans.sarif import to_sarif
 from scripts.rule_texts import RULE_TEXTS, describe
 from tests.support.audits import make_issue

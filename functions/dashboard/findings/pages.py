@@ -13,11 +13,10 @@ from fastapi import Response
 from controlplane.access.web_session import WebSession
 from controlplane.code_host import repositories
 from controlplane.findings import inbox, issue_attempts, lists, vendors
-from controlplane.findings.changes import Outcome
-from controlplane.findings.inbox import InboxPage, StaleVersion, UnknownItem
+from controlplane.findings.inbox import InboxPage, Outcome, StaleVersion, UnknownItem
 from controlplane.findings.issue_attempts import IssueProgress
+from controlplane.findings.items import Status
 from controlplane.findings.lists import MOST_READ
-from controlplane.findings.status_history import Status
 from controlplane.organizations import members
 from controlplane.platform.core.errors import ApiError
 from controlplane.platform.core.ids import InboxItemId, ProjectId

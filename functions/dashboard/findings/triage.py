@@ -3,12 +3,10 @@
 from collections.abc import Mapping
 from typing import NamedTuple, cast
 
-from controlplane.findings import changes as inbox_changes
 from controlplane.findings import inbox, vendors
-from controlplane.findings.changes import Outcome
-from controlplane.findings.inbox import StaleVersion
-from controlplane.findings.items import InboxItem
-from controlplane.findings.status_history import Status
+from controlplane.findings import inbox as inbox_changes
+from controlplane.findings.inbox import Outcome, StaleVersion
+from controlplane.findings.items import InboxItem, Status
 from controlplane.findings.vendors import VendorState
 from controlplane.platform.core.ids import InboxItemId, ProjectId
 from controlplane.platform.table.parallel import read_both

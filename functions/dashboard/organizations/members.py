@@ -6,8 +6,8 @@ from typing import Final, NamedTuple
 from fastapi import Response
 
 from controlplane.access.web_session import WebSession
-from controlplane.notify import mail_addresses
-from controlplane.notify.mail_addresses import Stop, StopReason
+from controlplane.notify import subscriptions
+from controlplane.notify.subscriptions import Stop, StopReason
 from controlplane.organizations import invitations, members
 from controlplane.organizations import member_rules as rules
 from controlplane.organizations import store as organizations
@@ -181,7 +181,7 @@ def _members(session: WebSession, failure: ApiError | None = None) -> Response:
 def _list_members(session: WebSession, position: str | None) -> tuple[MemberPage, Mapping[str, Stop]]:
     """Returns a page of members and, for admins, which of their addresses get no emails."""
     listed = members.list_members(session.organization.organization_id, PER_PAGE, position, consistent=True)
-    return listed, mail_addresses.find_stops(it.email for it in listed.members) if session.is_admin else {}
+    return listed, subscriptions.find_stops(it.email for it in listed.members) if session.is_admin else {}
 
 
 def _row(session: WebSession, member: MemberItem, owners: int, stops: Mapping[str, Stop]) -> Row:

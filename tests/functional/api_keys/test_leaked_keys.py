@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from controlplane.api_keys import changes as key_changes
 from controlplane.api_keys import leaked
 from controlplane.api_keys import store as api_keys
-from controlplane.code_host import secret_scanning
+from controlplane.code_host import signed_requests
 from controlplane.people import sessions, token_families
 from controlplane.platform.core import tokens
 from controlplane.platform.core.settings import settings
@@ -81,10 +81,10 @@ def messages() -> list[dict[str, Any]]:
 def scanner(api: Api, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Scanner]:
     with github(tmp_path / "github") as served:
         configured = settings.model_copy(update={"github_api_url": f"{served.url}/api/v3"})
-        monkeypatch.setattr(secret_scanning, "settings", configured)
-        secret_scanning._keys.cache_clear()
+        monkeypatch.setattr(signed_requests, "settings", configured)
+        signed_requests._keys.cache_clear()
         yield Scanner(api, served)
-    secret_scanning._keys.cache_clear()
+    signed_requests._keys.cache_clear()
 
 
 def test_a_leaked_key_is_revoked_and_the_response_has_githubs_format(acme: Organization, scanner: Scanner):
@@ -354,4 +354,4 @@ def test_no_secret_is_stored_or_logged(acme: Organization, api: Api, scanner, ca
     for secret in made:
         assert secret not in logged
         assert secret not in json.dumps(table_dump())
-    assert "assent_x" not in repr(secret_scanning.LeakReport(b"assent_x"))
+    assert "assent_x" not in repr(signed_requests.LeakReport(b"assent_x"))

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import pytest
 
 from controlplane.code_host.items import HostedRepository
-from controlplane.findings import detections, inbox
+from controlplane.findings import inbox, intake
 from controlplane.organizations import invitees, members
 from controlplane.organizations import store as organizations
 from controlplane.people.users import find_user
@@ -49,7 +49,7 @@ def _item(it: Subject) -> str:
 
 
 def _vendor(it: Subject) -> Control:
-    detections.record_detection(detection(it.project.project_id))
+    intake.record_detection(detection(it.project.project_id))
     item = inbox.list_items(it.organization_id, None, 1, None).items[0]
     return Control(f"/inbox/{item.item_id}", "Approve")
 

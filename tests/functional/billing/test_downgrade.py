@@ -11,9 +11,8 @@ from controlplane.platform.core.plans import Plan
 from controlplane.platform.table import keys
 from controlplane.platform.table.table import Update, table
 from controlplane.scans import queue
-from controlplane.scans.causes import Cause
-from controlplane.scans.queue import QueuedScan
-from controlplane.scans.starts import is_wanted, start_next
+from controlplane.scans.items import Cause, QueuedScan
+from controlplane.scans.queue import is_wanted, start_next
 from tests.functional.github_events.conftest import connect
 from tests.functional.projects.builders import fill, make_project
 from tests.functional.scan_preparation.test_prepare_scan import Line

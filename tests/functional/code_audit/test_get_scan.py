@@ -2,8 +2,8 @@
 
 from controlplane.platform.table.table import table
 from controlplane.scans import execution
-from controlplane.scans.inventories import Inventory, stored_leg
-from controlplane.scans.progress import STAGES, Coverage
+from controlplane.scans.items import STAGES, Coverage
+from controlplane.scans.reads import Inventory, stored_leg
 from tests.functional.code_audit.conftest import ISSUES, ONE, Organization, change
 from tests.support.audits import end_scan, lease_of
 from tests.support.code_host import SHA

@@ -1,6 +1,6 @@
 """GET /v1/code-audit/repositories: the connected repositories and their linked projects."""
 
-from controlplane.code_host import hosted_repositories, repositories
+from controlplane.code_host import installations, repositories
 from controlplane.code_host.items import Link
 from controlplane.platform.core import clock
 from controlplane.platform.core.schedules import next_run
@@ -49,7 +49,7 @@ def test_a_repository_has_all_fields_and_its_linked_projects(acme):
         ],
     }
     assert listed(acme).data == [shown]
-    hosted_repositories.lose_access(repository)
+    installations.lose_access(repository)
     assert listed(acme).data == [{**shown, "accessLostAt": "2026-03-04T05:06:07.000Z"}]
 
 

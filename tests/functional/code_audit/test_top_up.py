@@ -7,11 +7,12 @@ import pytest
 from controlplane.billing import charges
 from controlplane.billing import store as billing
 from controlplane.organizations.items import BillingItem, TopUpItem
+from controlplane.platform.core import ids
+from controlplane.platform.core.ids import ScanId
 from controlplane.platform.queues.outbox import new_entry
 from controlplane.platform.table import keys
 from controlplane.platform.table.table import LegFailed, Put, Update, table
 from controlplane.scans import unlocks
-from controlplane.scans.requests import new_scan_id
 from tests.functional.code_audit.conftest import ISSUES
 from tests.support.audit_log import all_entries
 from tests.support.each import each
@@ -167,7 +168,7 @@ def enabled(threshold, amount, used=0):
 def is_charged(read, stored):
     """Charges as decided on what was read. Checks that the balance is changed as the ledger says."""
     table.put(Put(stored.to_item()), PREPARED)
-    legs = charges.charge_legs(read, new_scan_id(read.organization_id), 50, "usr_ada")
+    legs = charges.charge_legs(read, ScanId.of(read.organization_id, ids.new_local()), 50, "usr_ada")
     try:
         table.transact(legs, PREPARED)
     except LegFailed:
@@ -191,7 +192,7 @@ def is_charged(read, stored):
 def test_an_outdated_charge_happens_only_if_it_has_the_same_effects(top_up, balances, free):
     for pair in product(balances, repeat=2):
         read, stored = (BillingItem(organization_id=free.id, credits=it, top_up=top_up) for it in pair)
-        scan_id = new_scan_id(free.id)
+        scan_id = ScanId.of(free.id, ids.new_local())
         effects, others = (charges.charge_legs(it, scan_id, 50, "usr_ada").keys() for it in (read, stored))
         assert is_charged(read, stored) is (effects == others and charges.covers(stored, 50)), pair
 

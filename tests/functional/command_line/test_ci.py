@@ -36,7 +36,7 @@ def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def scan(office: Office, clone: Path, *, status: str = "completed", priority: str = "P1") -> ScanItem:
     """Creates a scan of the commit, with a finding that no earlier scan has."""
     repository = next(
-        it for it in repositories.list_repositories(office.company.organization_id, 10, None).repositories if it.links
+        it for it in repositories.list_repositories(office.company.organization_id, 10, None).items if it.links
     )
     commit = run_git(clone, "rev-parse", "HEAD")
     return make_scan(repository, status=status, issues=[make_issue(9, priority=priority)], access="full", commit=commit)

@@ -6,7 +6,6 @@ from dataclasses import replace
 import pytest
 
 from controlplane.code_host import repositories
-from controlplane.findings import publications
 from controlplane.platform.core.ids import ScanRequestId
 from controlplane.projects import store as projects
 from controlplane.scans import findings
@@ -15,6 +14,7 @@ from tests.functional.command_line.conftest import Shell
 from tests.functional.command_line.office import Office
 from tests.functional.sdk.conftest import Gateway
 from tests.support.audits import make_issue, make_scan, stored_repository
+from tests.support.published import publish_finding
 from tests.support.world import Company, World
 
 HOSTILE = "[red]x[/red]\x1b[2J\u202e"
@@ -72,7 +72,7 @@ class TestNames:
     def test_of_findings_and_files_cant_control_the_terminal(self, shell: Shell, office: Office, world: World):
         scan = make_scan(world.connected_repository(office.company), issues=[make_issue(path=HOSTILE)])
         issue = replace(make_issue(path=f"{HOSTILE}.js"), title=HOSTILE)
-        item = publications.publish_finding(findings.as_discovery(scan, issue))
+        item = publish_finding(findings.as_discovery(scan, issue))
         ended = shell.run(f"inbox show {item.item_id}")
         assert ended.stdout.count("[red]x[/red]\ufffd[2J\ufffd") > 1
         assert "\x1b" not in ended.stdout

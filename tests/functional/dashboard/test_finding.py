@@ -6,7 +6,7 @@ import pytest
 
 from controlplane.code_host import repositories
 from controlplane.code_host.items import RepositoryItem
-from controlplane.findings import detections, inbox, issue_attempts, vendors
+from controlplane.findings import inbox, intake, issue_attempts, vendors
 from controlplane.findings.items import Evidence, Fix, GithubIssue, InboxItem, LockedFindings, RuntimeVendor
 from controlplane.platform.core.ids import ProjectId
 from controlplane.platform.core.settings import settings
@@ -179,8 +179,8 @@ class TestVendor:
     @pytest.fixture
     def seen(self, company: Company, repository: RepositoryItem) -> InboxItem:
         vendor = RuntimeVendor(repository.links[0].project_id, "segment", "Segment", "segment.com")
-        detections.record_detection(
-            detections.Detection(
+        intake.record_detection(
+            intake.Detection(
                 vendor=vendor,
                 category=None,
                 title="New vendor: Segment",

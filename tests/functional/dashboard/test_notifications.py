@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from controlplane.notify import mail_addresses, mail_choices, mails, unsubscriptions
+from controlplane.notify import mails, subscriptions
 from controlplane.notify.mails import MailId
 from controlplane.platform.core.settings import settings
 from controlplane.platform.table.table import table
@@ -25,15 +25,15 @@ def _emails(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def choices(person: Person, company: Company) -> set[str]:
-    return {*mail_choices.find_choices(person.user_id, [company.organization_id])[company.organization_id]}
+    return {*subscriptions.find_choices(person.user_id, [company.organization_id])[company.organization_id]}
 
 
 def path_of(link: str) -> str:
     return "/" + link.split("/", 3)[3]
 
 
-def link_of(person: Person, company: Company, choice: mail_choices.Choice = "digest") -> str:
-    return path_of(unsubscriptions.link_of_choice(person.user_id, company.organization_id, choice))
+def link_of(person: Person, company: Company, choice: subscriptions.Choice = "digest") -> str:
+    return path_of(subscriptions.link_of_choice(person.user_id, company.organization_id, choice))
 
 
 class TestChoosing:
@@ -75,7 +75,7 @@ class TestChoosing:
             ("complained", "reported as spam"),
             ("stopped", "You stopped all emails"),
         ):
-            mail_addresses.stop(person.email.upper(), reason)
+            subscriptions.stop(person.email.upper(), reason)
             assert message in text_of(visitor.get(PAGE))
             reply = visitor.press("Turn emails on again")
             assert reply.headers["location"] == f"{PAGE}?done=resumed"
@@ -95,7 +95,7 @@ class TestUnsubscribing:
         reply = browser.press("Stop: Weekly digest")
         assert (reply.status, "You are unsubscribed" in text_of(reply)) == (200, True)
         assert choices(person, company) == ALL - {"digest"}
-        assert mail_addresses.find_stops([person.email]) == {}
+        assert subscriptions.find_stops([person.email]) == {}
 
     def test_an_email_program_unsubscribes_with_one_request(self, browser: Browser, company, person):
         link = link_of(person, company, "finding")
@@ -104,16 +104,16 @@ class TestUnsubscribing:
         assert choices(person, company) == ALL - {"finding"}
         browser.get(link)
         assert "not even invitations" in text_of(browser.press("Stop all emails"))
-        assert mail_addresses.find_stops([person.email])[person.email].reason == "stopped"
+        assert subscriptions.find_stops([person.email])[person.email].reason == "stopped"
 
     def test_the_link_of_an_invitation_stops_emails_to_its_address(self, browser: Browser, company: Company):
         mail_id = MailId("inv_3f8k2m9q7r1s5t6v01jq2m4n5p6r7s8t9v", "0123")
-        link = path_of(unsubscriptions.link_of_mail(mail_id))
+        link = path_of(subscriptions.link_of_mail(mail_id))
         assert browser.forge(link).status == 404
         mails.claim(mail_id, "Grace@example.com", "invitation", company.organization_id, {})
         browser.get(link)
         assert browser.press("Stop all emails").status == 200
-        assert "grace@example.com" in mail_addresses.find_stops(["grace@example.com"])
+        assert "grace@example.com" in subscriptions.find_stops(["grace@example.com"])
 
     def test_a_changed_or_foreign_link_is_refused(self, browser: Browser, company: Company, person: Person):
         link = link_of(person, company)
@@ -135,8 +135,8 @@ class TestUnsubscribing:
         person = world.member(company)
         link = link_of(person, company)
         visitor = Browser(browser.api).signed_in(person.user_id)
-        mail_choices.turn_off(person.user_id, company.organization_id, "finding")
-        mail_addresses.stop(person.email, "returned")
+        subscriptions.turn_off(person.user_id, company.organization_id, "finding")
+        subscriptions.stop(person.email, "returned")
         mails.claim(MailId(person.user_id, "1"), person.email, "digest", company.organization_id, {})
         exported = json.loads(visitor.get("/account/export").text)["items"]
         assert {"account", "email", "email address"} <= {item["kind"] for item in exported}

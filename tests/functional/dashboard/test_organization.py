@@ -4,11 +4,11 @@ import re
 
 import pytest
 
-from controlplane.findings import detections, inbox
+from controlplane.findings import inbox, intake
 from controlplane.platform.table.table import table
 from controlplane.projects import store as projects
-from controlplane.scans.inventories import Inventory, UsedVendor, VendorPackage, stored_leg
 from controlplane.scans.items import ScanItem
+from controlplane.scans.reads import Inventory, UsedVendor, VendorPackage, stored_leg
 from dashboard.organizations.overview import CONSENT_LIBRARY
 from tests.support.audits import make_issue, make_scan
 from tests.support.browser import Browser, text_of
@@ -102,7 +102,7 @@ def test_the_consent_library_is_noticed_in_code_and_by_what_a_website_reports(vi
     # A vendor that the code only loads isn't ours to name on every plan.
     install_consent(make_scan(repository), packages=())
     assert "Install the consent library (to do)" in text_of(visitor.get(home(company)))
-    detections.record_detection(detection(repository.links[0].project_id))
+    intake.record_detection(detection(repository.links[0].project_id))
     assert "Install the consent library (done)" in text_of(visitor.get(home(company)))
 
 

@@ -179,11 +179,11 @@ class TestVendors:
             assert f"segment {state.capitalize()}" in text_of(visitor.follow(reply))
         assert visitor.offers("Ignore segment") == 0
         visitor.press("Approve segment")
-        (decided,) = vendors.list_vendors(project.project_id, 50, None).vendors
+        (decided,) = vendors.list_vendors(project.project_id, 50, None).items
         assert (decided.state, decided.decided_by) == ("approved", company.owner.user_id)
         visitor.get(at)
         visitor.press("Ignore segment")
-        (decided,) = vendors.list_vendors(project.project_id, 50, None).vendors
+        (decided,) = vendors.list_vendors(project.project_id, 50, None).items
         assert decided.state == "ignored"
         for wrong in ({"vendor_id": HOSTILE, "decision": "ignore"}, {"vendor_id": "segment", "decision": "maybe"}):
             reply = visitor.forge(at, wrong)

@@ -11,7 +11,7 @@ from controlplane.code_host import repositories
 from controlplane.code_host.items import Link
 from controlplane.feedback import store as feedback
 from controlplane.findings import inbox
-from controlplane.notify import unsubscriptions
+from controlplane.notify import subscriptions
 from controlplane.people import credential_index, sessions
 from controlplane.platform.core.settings import settings
 from dashboard.assets import asset
@@ -58,7 +58,7 @@ def addresses_of(made: PopulatedOrganization, invitation_id: str) -> list[str]:
     organization_id = made.company.organization_id
     findings = [item.item_id for item in inbox.list_items(organization_id, None, 50, None).items]
     delivery = delivered(made.company)
-    unsubscribing = unsubscriptions.link_of_choice(made.company.owner.user_id, organization_id, "digest")
+    unsubscribing = subscriptions.link_of_choice(made.company.owner.user_id, organization_id, "digest")
     values = {
         "invitationId": invitation_id,
         "webhookId": delivery.webhook_id,
@@ -140,7 +140,7 @@ class Forms:
 
     def unsubscribed(self, path: str) -> Callable[[], Reply]:
         company = self.world.company(owner=self.person)
-        link = unsubscriptions.link_of_choice(self.person.user_id, company.organization_id, "digest")
+        link = subscriptions.link_of_choice(self.person.user_id, company.organization_id, "digest")
         return self.send(path.format(link=link.rpartition("/")[2]))
 
     def deleted(self, path: str) -> Callable[[], Reply]:

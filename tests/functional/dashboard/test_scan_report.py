@@ -10,17 +10,16 @@ import pytest
 
 from controlplane.billing import store as billing
 from controlplane.code_host.items import RepositoryItem
-from controlplane.findings import publications
 from controlplane.platform.queues.messages import Queue
 from controlplane.platform.table.stored import to_map
 from controlplane.platform.table.table import Update, table
 from controlplane.scans import findings, reads
-from controlplane.scans.causes import Comparison
 from controlplane.scans.findings import FindingVendor
-from controlplane.scans.items import ScanItem
+from controlplane.scans.items import Comparison, ScanItem
 from tests.support.api import Reply
 from tests.support.audits import make_issue, make_scan
 from tests.support.browser import Browser, text_of
+from tests.support.published import publish_finding
 from tests.support.table import PREPARED
 from tests.support.world import Company, World
 
@@ -40,7 +39,7 @@ class TestComparison:
     def compared(self, repository: RepositoryItem, company: Company) -> tuple[ScanItem, ScanItem]:
         """Returns a scan that found one finding again, one new one, and fixed two of the base, one of them locked."""
         base = make_scan(repository, issues=ISSUES[:3])
-        publications.publish_finding(findings.as_discovery(base, replace(ISSUES[1], title="Fixed tracker")))
+        publish_finding(findings.as_discovery(base, replace(ISSUES[1], title="Fixed tracker")))
         scan = make_scan(repository, access="full", issues=[ISSUES[0], replace(ISSUES[4], is_new=True)])
         fixed = (ISSUES[1].fingerprint, ISSUES[2].fingerprint)
         comparison = Comparison(base.scan_id, 2, fixed, new_count=1)

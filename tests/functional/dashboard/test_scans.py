@@ -9,7 +9,7 @@ import pytest
 
 from controlplane.code_host import repositories
 from controlplane.code_host.items import Link, RepositoryItem
-from controlplane.findings import inbox, publications
+from controlplane.findings import inbox
 from controlplane.findings.items import Fix
 from controlplane.platform.core import ids
 from controlplane.platform.core.ids import ScanId
@@ -17,9 +17,8 @@ from controlplane.platform.table.stored import to_map
 from controlplane.platform.table.table import Update, table
 from controlplane.scans import findings
 from controlplane.scans.findings import FindingItem
-from controlplane.scans.inventories import Inventory, UsedVendor, VendorPackage, stored_leg
-from controlplane.scans.items import ScanItem
-from controlplane.scans.progress import Coverage, CoveredKind, Progress
+from controlplane.scans.items import Coverage, CoveredKind, Progress, ScanItem
+from controlplane.scans.reads import Inventory, UsedVendor, VendorPackage, stored_leg
 from dashboard.scans.latest import SHOWN
 from dashboard.scans.pages import FINDINGS_PER_PAGE
 from tests.functional.dashboard.conftest import pages_of
@@ -27,6 +26,7 @@ from tests.functional.projects.builders import make_project
 from tests.support.api import Reply
 from tests.support.audits import end_scan, make_issue, make_scan
 from tests.support.browser import Browser, text_of
+from tests.support.published import publish_finding
 from tests.support.table import PREPARED
 from tests.support.world import Company, World
 
@@ -129,7 +129,7 @@ class TestFindings:
         fix = Fix("Waits for consent.", "html", '<script data-src="a.js"></script>', ("c15t@^2.2",))
         issue = replace(ISSUES[0], fix=fix)
         scan = full_scan(repository, [issue])
-        found = publications.publish_finding(findings.as_discovery(scan, issue))
+        found = publish_finding(findings.as_discovery(scan, issue))
         inbox.change_status(found, "accepted", found.version, company.owner.user_id, None)
         reply = show(visitor, company, scan.scan_id)
         shown = text_of(reply)

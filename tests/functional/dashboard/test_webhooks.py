@@ -5,7 +5,7 @@ import re
 import pytest
 
 from controlplane.notify import webhooks
-from controlplane.notify.webhook_items import WebhookItem
+from controlplane.notify.webhooks import WebhookItem
 from controlplane.platform.queues.events import WEBHOOK_EVENTS
 from tests.functional.conftest import FakeClock
 from tests.support.browser import Browser, text_of

@@ -8,7 +8,7 @@ from controlplane.api_keys import leaked
 from controlplane.api_keys.leaked import Leak
 from controlplane.billing import store as billing
 from controlplane.findings import inbox
-from controlplane.notify import mail_addresses, mail_choices
+from controlplane.notify import subscriptions
 from controlplane.organizations import members
 from controlplane.people import sessions
 from controlplane.platform.core import clock, tokens
@@ -137,7 +137,7 @@ class TestAdministration:
 
 class TestLeakedToken:
     def test_the_person_is_told_and_no_choice_stops_it(self, office):
-        mail_choices.save_choices(office.owner.user_id, {office.id: []})
+        subscriptions.save_choices(office.owner.user_id, {office.id: []})
         assert leaked.revoke_token(sessions.create(office.owner.user_id), LEAK)
         (email,) = office.post.work()
         assert (email.to, email.subject) == (office.owner.email, "A token of your account was found in public")
@@ -148,7 +148,7 @@ class TestLeakedToken:
         "stop",
         [
             lambda person: table.delete(Delete(keys.user(person.user_id)), PREPARED),
-            lambda person: mail_addresses.stop(person.email, "returned"),
+            lambda person: subscriptions.stop(person.email, "returned"),
         ],
     )
     def test_a_deleted_account_and_a_stopped_address_get_nothing(self, stop, world, post_office):
@@ -197,7 +197,7 @@ class TestChoice:
         assert link == email.link("Unsubscribe")
         form = {"raw_body": b"List-Unsubscribe=One-Click", "headers": {"Content-Type": FORM}}
         assert office.api.call("POST", link, **form).status == 200
-        assert choice not in mail_choices.find_choices(office.owner.user_id, [office.id])[office.id]
+        assert choice not in subscriptions.find_choices(office.owner.user_id, [office.id])[office.id]
         sent = len(office.post.mailbox.emails)
         cause(office)
         office.post.work()
@@ -216,16 +216,16 @@ class TestChoice:
             is_fanned_out = "notify-members" in letters[0].body
             office.post.sqs.deliver(letters[0], handler, DEAD_LETTERS)
         assert len(letters) == 5
-        mail_choices.turn_off(off.user_id, office.id, "credits")
+        subscriptions.turn_off(off.user_id, office.id, "credits")
         world.leave(office.company, left)
         member = members.get_member(office.id, demoted.user_id)
         members.change_role(member, "member", office.owner.user_id, "owner")
-        mail_addresses.stop(stopped.email, "returned")
+        subscriptions.stop(stopped.email, "returned")
         assert [email.to for email in office.post.work()] == [office.owner.email]
 
     def test_a_large_organization_is_told_page_by_page(self, office, world):
         people = [world.member(office.company, "admin") for _ in range(60)]
-        mail_choices.turn_off(people[7].user_id, office.id, "credits")
+        subscriptions.turn_off(people[7].user_id, office.id, "credits")
         credits_low(office)
         addresses = [email.to for email in office.post.work()]
         assert sorted(addresses) == sorted({office.owner.email, *(it.email for it in people)} - {people[7].email})

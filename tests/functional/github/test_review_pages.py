@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 import pytest
 import urllib3
 
-from controlplane.code_host import webhook_requests as received
+from controlplane.code_host import signed_requests as received
 from controlplane.platform.core.settings import settings
 from controlplane.platform.queues.messages import Queue
 from local.github import setup

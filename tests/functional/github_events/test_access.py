@@ -6,8 +6,8 @@ from unittest import mock
 
 import pytest
 
-from controlplane.code_host import hosted_repositories, repositories
-from controlplane.code_host.github import installations
+from controlplane.code_host import installations, repositories
+from controlplane.code_host.github import connecting
 from controlplane.code_host.github.errors import AppKeyUnreadable, AppNotConfigured
 from controlplane.code_host.items import HostedRepository, RepositoryItem
 from controlplane.platform.core import clock
@@ -57,12 +57,12 @@ class TestAccess:
         self, events: Events, company: Company, code_host: GitHub
     ):
         repository = connect(company, scan_on_push=True, production_branch="gone")
-        hosted_repositories.lose_access(repository)
+        installations.lose_access(repository)
         events.take("installation")
         assert read(repository).access_lost_at is None
 
     def test_is_found_again_if_a_person_connects_the_repository_again(self, repository: RepositoryItem):
-        hosted_repositories.lose_access(repository)
+        installations.lose_access(repository)
         hosted = {field.name: getattr(repository, field.name) for field in fields(HostedRepository)}
         again = repositories.connect_repository(repository.organization_id, HostedRepository(**hosted))
         assert again == read(repository) == repository
@@ -137,7 +137,7 @@ class TestConcurrentChanges:
     def test_another_installation_keeps_its_description_and_its_access(self, repository: RepositoryItem):
         with before_the_transaction(table.client, lambda: reconnect(repository)):
             describe(repository, visibility="public")
-        hosted_repositories.lose_access(repository)
+        installations.lose_access(repository)
         assert read(repository) == replace(repository, installation_id=5)
 
     def test_a_disconnected_repository_stays_so(self, repository: RepositoryItem):
@@ -148,9 +148,9 @@ class TestConcurrentChanges:
 
     def test_the_time_when_access_was_lost_stays(self, repository: RepositoryItem, now):
         at = clock.timestamp()
-        hosted_repositories.lose_access(repository)
+        installations.lose_access(repository)
         now.advance(1)
-        hosted_repositories.lose_access(repository)
+        installations.lose_access(repository)
         assert read(repository).access_lost_at == at
 
     @pytest.mark.parametrize(("owner", "name"), [("other", DEMO[1]), (DEMO[0], "renamed")])
@@ -254,7 +254,7 @@ class TestRetries:
         self, failure: type[Exception], events: Events, repository: RepositoryItem, code_host: GitHub, sqs: FakeSqs, now
     ):
         code_host.stand_in.faults.removed.add("/".join(DEMO))
-        with mock.patch.object(installations, "list_granted", side_effect=failure):
+        with mock.patch.object(connecting, "list_granted", side_effect=failure):
             events.take("installation")
             for _ in range(12):
                 now.advance(361)

@@ -4,9 +4,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from controlplane.code_host import limits as host_limits
+from controlplane.code_host import installations as host_limits
 from controlplane.code_host.github import client
-from controlplane.code_host.github.quotas import Quotas
+from controlplane.code_host.github.app_auth import Quotas
 from controlplane.code_host.github.transport import Response
 from controlplane.code_host.requests import within_limits
 from tests.functional.conftest import FakeClock

@@ -11,19 +11,16 @@ from controlplane.code_host import pull_requests, repositories
 from controlplane.code_host.github import client
 from controlplane.code_host.items import RepositoryItem
 from controlplane.code_host.pull_requests import PullRequestItem
-from controlplane.platform.core.ids import ScanRequestId
+from controlplane.platform.core import ids
+from controlplane.platform.core.ids import ScanId, ScanRequestId
 from controlplane.platform.queues import messages
 from controlplane.platform.queues.messages import PrepareScan, Queue
 from controlplane.platform.table.stored import to_map
 from controlplane.platform.table.table import Put, Update, table
+from controlplane.scans import queue as scan_starts
 from controlplane.scans import reads
-from controlplane.scans import starts as scan_starts
-from controlplane.scans.causes import Cause, Comparison
 from controlplane.scans.findings import FindingItem
-from controlplane.scans.items import ScanItem
-from controlplane.scans.progress import Coverage
-from controlplane.scans.queue import QueuedScan
-from controlplane.scans.requests import new_request_id, new_scan_id
+from controlplane.scans.items import Cause, Comparison, Coverage, QueuedScan, ScanItem
 from github_events import outcomes
 from local.github.records import CheckRun, Comment, Denied
 from tests.functional.conftest import FakeClock
@@ -48,7 +45,7 @@ COMMENTS = "POST /repos/{owner}/{repo}/issues/{issue_number}/comments"
 def scans_of(repository: RepositoryItem) -> list[ScanItem]:
     """Returns the repository's scans, the newest first."""
     page = reads.list_scans(repository.organization_id, 100, None, repository.repository_id)
-    return page.scans
+    return page.items
 
 
 def scan_production(events: Events, repository: RepositoryItem) -> None:
@@ -355,8 +352,8 @@ class TestStored:
         assert item_of(repository, item.number) == first
 
     def test_a_new_commit_keeps_only_what_was_reported(self, item: PullRequestItem, repository: RepositoryItem):
-        organization_id = repository.organization_id
-        scanned = {"request_id": new_request_id(organization_id), "scan_id": new_scan_id(organization_id)}
+        own, local = repository.organization_id, ids.new_local()
+        scanned = {"request_id": ScanRequestId.of(own, local), "scan_id": ScanId.of(own, local)}
         before = replace(item, **scanned, closed=True, comment_id=7)
         table.put(Put(before.to_item()), PREPARED)
         assert self.want(replace(item, head_sha="2a1b", marker="other"))
@@ -411,7 +408,7 @@ class TestFailures:
         for _ in range(4):
             events.work(Queue.SCAN_PREPARATION)
             now.advance(31)
-        assert reads.list_scans(reviewed.organization_id, 10, None).scans == []
+        assert reads.list_scans(reviewed.organization_id, 10, None).items == []
         now.advance(3_600)
         assert swept(scan_starts.start_queued) == 1
         events.scan()

@@ -4,24 +4,21 @@ from typing import Any
 
 import pytest
 
-from controlplane.code_host import hosted_repositories, repositories
-from controlplane.code_host import limits as host_limits
+from controlplane.code_host import installations, repositories
+from controlplane.code_host import installations as host_limits
 from controlplane.code_host.items import RepositoryItem
 from controlplane.code_host.pull_requests import PullRequestItem
 from controlplane.erasure import deletions
-from controlplane.findings import inbox, issue_attempts, opened_issues
+from controlplane.findings import inbox, issue_attempts
 from controlplane.findings.items import GithubIssue, InboxItem
 from controlplane.platform.core.ids import RepositoryId, ScanRequestId
 from controlplane.platform.core.schedules import next_run
-from controlplane.platform.queues import messages
 from controlplane.platform.queues.messages import Queue, ref_digest
 from controlplane.platform.table import keys
 from controlplane.platform.table.table import Delete, Put, table
 from controlplane.scans import execution, failures, queue, reads, requests
-from controlplane.scans import starts as scan_starts
-from controlplane.scans.causes import Cause, Trigger
-from controlplane.scans.items import ScanItem, Work
-from controlplane.scans.queue import QueuedScan
+from controlplane.scans import queue as scan_starts
+from controlplane.scans.items import Cause, QueuedScan, ScanItem, Trigger, Work
 from tests.functional.github_events.conftest import DEMO, Events, connect
 from tests.support.api import Api
 from tests.support.audits import describe, end_scan, make_scan, stored_repository
@@ -39,7 +36,7 @@ MAIN = ref_digest("refs/heads/main")
 def prepared_scans(events: Events, repository: RepositoryItem) -> list[tuple[str, str]]:
     """Returns the trigger and commit of each scan, the newest first, after all were prepared."""
     events.work(Queue.SCAN_PREPARATION)
-    scans = reads.list_scans(repository.organization_id, 100, None, repository.repository_id).scans
+    scans = reads.list_scans(repository.organization_id, 100, None, repository.repository_id).items
     return [(scan.cause.trigger, scan.head_commit_sha) for scan in scans]
 
 
@@ -95,11 +92,9 @@ def begin_requested(repository_ids: list[RepositoryId]) -> list[Work]:
         if stored.get("activeRequestId") and not stored.get("activeScanId"):
             lease, request = requests.acquire_request(ScanRequestId.stored(stored["activeRequestId"]), 30)
             target = requests.Target(repository, repository.links[0], "main", SHA)
-            scan_id = requests.new_scan_id(repository.organization_id)
-            message = messages.entry(Queue.SCAN_EXECUTION, messages.ExecuteScan(scan_id=scan_id))
             is_preview = request.cause.pull_request_number is None and not repository.preview_used
             access = "free-preview" if is_preview else "full"
-            requests.start_scan(request, lease, scan_id, target, access=access, message=message)
+            requests.start_scan(request, lease, target, access)
         if stored.get("activeRequestId"):
             found.append(reads.get_active_work(stored_repository(repository)))
     return found
@@ -180,7 +175,7 @@ class TestTurns:
         host_limits.limit(repository.installation_id, 60)
         now.advance(59)
         assert swept(scan_starts.start_queued) == 0
-        hosted_repositories.lose_access(repository)
+        installations.lose_access(repository)
         now.advance(1)
         assert swept(scan_starts.start_queued) == 0
         describe(repository)
@@ -208,7 +203,7 @@ class TestSchedule:
             assert swept(scan_starts.queue_scheduled) == 1
             assert swept(scan_starts.start_queued) == 1
             assert prepared_scans(events, repository)[0][0] == "scheduled"
-            finish(reads.list_scans(repository.organization_id, 1, None).scans[0])
+            finish(reads.list_scans(repository.organization_id, 1, None).items[0])
 
     def test_an_entry_of_an_earlier_schedule_has_no_effect(self, company: Company, now):
         repository = connect(company, schedule="daily")
@@ -285,10 +280,10 @@ class TestIssues:
         item = world.finding(company, repository)
         opened = GithubIssue(1, "https://github.com/demo-shop/storefront/issues/1", "2026-03-04T05:06:07Z")
         issue_attempts.complete(item.item_id, None, opened)
-        opened_issues.record_state(item.item_id, 1, is_open=False)
+        issue_attempts.record_state(item.item_id, 1, is_open=False)
         before = table_dump()
         for number, is_open in ((1, False), (2, True)):
-            opened_issues.record_state(item.item_id, number, is_open=is_open)
+            issue_attempts.record_state(item.item_id, number, is_open=is_open)
             assert table_dump() == before
 
     def test_other_issues_are_ignored(self, events: Events, repository: RepositoryItem, code_host: GitHub):

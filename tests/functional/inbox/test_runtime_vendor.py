@@ -2,7 +2,7 @@
 
 import pytest
 
-from controlplane.findings import detections
+from controlplane.findings import intake
 from controlplane.findings.items import RuntimeVendor
 from tests.functional.inbox.conftest import Organization
 from tests.functional.projects.builders import make_project
@@ -21,7 +21,7 @@ def detect(project, vendor_id="segment", name="Segment", domain="segment.com", *
     vendor = RuntimeVendor(project.project_id, vendor_id, name, domain)
     found = detection(project.project_id, vendor_id)
     values = {name: getattr(found, name) for name in found.__slots__}
-    detections.record_detection(detections.Detection(**values | {"vendor": vendor} | changes))
+    intake.record_detection(intake.Detection(**values | {"vendor": vendor} | changes))
     return vendor.to_map()
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from controlplane.findings import inbox, issue_attempts, issues, opened_issues
+from controlplane.findings import inbox, issue_attempts, issues
 from controlplane.platform.queues import messages
 from tests.functional.issue_creation.conftest import PENDING, QUEUE
 from tests.support.issue_host import HostedIssue
@@ -44,7 +44,7 @@ def test_links_the_issue_by_number_or_address_and_opens_none(opening):
         reply = opening.link(42)
     assert opening.post().data == reply.data
     assert opening.host.count("create") == 0
-    assert len(opened_issues.find_items(opening.repository.repository_id, 42)) == 5
+    assert len(issue_attempts.find_items(opening.repository.repository_id, 42)) == 5
 
 
 def test_a_repository_with_capital_letters_has_issues_too(opening, world):

@@ -52,7 +52,7 @@ class TestDeliveries:
     def test_an_old_message_of_a_former_attempt_finds_the_new_one_settled(self, wanted):
         (old,) = wanted.sqs.at(QUEUE)
         old.visible_at += 3_600
-        issue_attempts.withdraw(wanted.attempt)
+        issue_attempts.refuse(wanted.attempt, "withdrawn")
         assert wanted.post().status == 201
         wanted.work_until_quiet()
         assert wanted.created == (1, 1)
@@ -182,7 +182,7 @@ class TestPeople:
         assert wanted.post().data["githubIssue"]["number"] == 77
 
     def test_an_issue_found_for_a_withdrawn_attempt_is_recorded(self, wanted):
-        wanted.host.around = lambda _, proceed: (issue_attempts.withdraw(wanted.attempt), proceed())[1]
+        wanted.host.around = lambda _, proceed: (issue_attempts.refuse(wanted.attempt, "withdrawn"), proceed())[1]
         wanted.work()
         assert wanted.attempt is None
         assert wanted.recorded is not None

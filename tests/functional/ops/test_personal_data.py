@@ -8,11 +8,10 @@ from typing import Any
 import pytest
 
 from controlplane.access import sign_in
-from controlplane.erasure.accounts import remove_profile
 from controlplane.erasure.personal_data import Subject
 from controlplane.feedback import store as feedback
 from controlplane.findings import inbox
-from controlplane.notify import mail_addresses, mail_choices
+from controlplane.notify import subscriptions
 from controlplane.organizations import defaults as default_organizations
 from controlplane.organizations import invitees
 from controlplane.organizations import store as organizations
@@ -23,6 +22,7 @@ from controlplane.platform.core.ids import InvitationId
 from controlplane.platform.table import keys
 from controlplane.platform.table.table import Put, table
 from ops import accounts, personal_data
+from ops.accounts import remove_profile
 from tests.functional.ops.conftest import Ops
 from tests.support.api import Api
 from tests.support.audit_log import all_entries
@@ -171,8 +171,8 @@ class TestDelete:
         populated = populate_organization(world)
         part = populated.company.organization_id.removeprefix("org_")
         others = [item for item in table_dump() if part in str(item)]
-        mail_choices.save_choices(full_account.user_id, {full_account.company.organization_id: []})
-        mail_addresses.stop(EMAIL, "returned")
+        subscriptions.save_choices(full_account.user_id, {full_account.company.organization_id: []})
+        subscriptions.stop(EMAIL, "returned")
         table.put(Put({**keys.mail(full_account.user_id, "3q8")._asdict(), "about": "invitation"}), PREPARED)
         report = {"category": "bug", "message": "I invited a person, and nothing happened"}
         reference = feedback.submit_report(full_account.company.owner.user_id, report).reference

@@ -7,7 +7,7 @@ from controlplane.code_host.items import Link, RepositoryItem
 from controlplane.findings import publications
 from controlplane.scans import findings, reads
 from controlplane.scans.items import ScanItem
-from scan_execution import baseline, publication
+from scan_execution import identities, publication
 from tests.functional.conftest import FakeClock
 from tests.functional.projects.builders import make_project
 from tests.support.audits import make_scan
@@ -61,7 +61,7 @@ def test_a_retry_after_a_crash_finds_the_same_findings_new(
 
 def test_what_the_scan_before_left_out_isnt_new(audit: Audit, monkeypatch: pytest.MonkeyPatch):
     """A scan keeps its most urgent findings only, but the history knows the others."""
-    monkeypatch.setattr(baseline, "MOST_ISSUES", 1)
+    monkeypatch.setattr(identities, "MOST_ISSUES", 1)
     files = {"a.html": page(GA), "b.html": page(HOTJAR)}
     for most, found in ((1, {"a.html": page(GA)}), (2, files), (1, files), (2, files)):
         monkeypatch.setattr(publication, "MOST_ISSUES", most)

@@ -15,15 +15,14 @@ from controlplane.code_host.items import Link, RepositoryItem
 from controlplane.findings import inbox
 from controlplane.findings.items import InboxItem
 from controlplane.platform.core import ids
-from controlplane.platform.core.ids import ScanId
+from controlplane.platform.core.ids import ScanId, ScanRequestId
 from controlplane.platform.queues import messages
 from controlplane.platform.queues.messages import ExecuteScan, PublishScan, Queue
 from controlplane.platform.queues.worker import create_worker
 from controlplane.platform.table import leases
 from controlplane.platform.table.leases import MAX_ATTEMPTS
 from controlplane.scans import execution, failures, findings, history, reads, requests
-from controlplane.scans.items import Failure, ScanItem
-from controlplane.scans.progress import Coverage, Progress
+from controlplane.scans.items import Coverage, Failure, Progress, ScanItem
 from openassent_analysis.sandbox import Sandbox
 from scan_execution.app import ACCEPTED, ScanMessage
 from scan_execution.service import execute_scan, publish_scan
@@ -313,5 +312,5 @@ class TestDelivery:
         with pytest.raises(leases.Exhausted):
             execution.acquire_scan(scan.scan_id, 420)
         with pytest.raises(leases.Finished):
-            requests.acquire_request(requests.new_request_id(scan.organization_id), 30)
+            requests.acquire_request(ScanRequestId.of(scan.organization_id, scan.scan_id.local), 30)
         assert table_dump() == before

@@ -10,8 +10,7 @@ from controlplane.code_host.items import Link
 from controlplane.platform.core.settings import settings
 from controlplane.platform.queues.messages import ExecuteScan
 from controlplane.scans import reads
-from controlplane.scans.items import ScanItem
-from controlplane.scans.progress import CoveredKind
+from controlplane.scans.items import CoveredKind, ScanItem
 from tests.support.api import Api
 from tests.support.code_host import archive
 from tests.support.repeated_scans import CONSENT, GA, HOTJAR, Audit, Files, page

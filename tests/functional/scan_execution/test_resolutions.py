@@ -6,7 +6,7 @@ import pytest
 
 from controlplane.code_host import repositories
 from controlplane.code_host.items import Link
-from controlplane.findings.status_history import Status
+from controlplane.findings.items import Status
 from controlplane.platform.core.ids import RepositoryId
 from controlplane.platform.core.settings import settings
 from controlplane.platform.table import keys

@@ -14,12 +14,11 @@ from controlplane.platform.queues.messages import ExecuteScan
 from controlplane.platform.table import keys, leases
 from controlplane.platform.table.table import table
 from controlplane.scans import execution
-from controlplane.scans.inventories import Inventory, stored_leg
-from controlplane.scans.items import ScanItem
-from controlplane.scans.progress import STAGES, Stage
+from controlplane.scans.items import STAGES, ScanItem, Stage
+from controlplane.scans.reads import Inventory, stored_leg
 from openassent_analysis.sandbox import Sandbox
 from scan_execution import service
-from scan_execution.stages import SECONDS_BETWEEN_REPORTS
+from scan_execution.service import SECONDS_BETWEEN_REPORTS
 from tests.functional.conftest import FakeClock
 from tests.functional.scan_execution.test_execute_scan import Interrupted, deliver, send
 from tests.support.api import Api
@@ -335,5 +334,7 @@ class TestInventory:
         now.advance(421)
         execution.acquire_scan(scan.scan_id, 420)
         with pytest.raises(leases.LeaseLost):
-            execution.complete_stage(stale, "inventory", stored_leg(scan.scan_id, Inventory(files=1)))
+            execution.report_stage(
+                stale, "inventory", "completed", inventory=stored_leg(scan.scan_id, Inventory(files=1))
+            )
         assert table.get(keys.scan_inventory(scan.scan_id)) is None

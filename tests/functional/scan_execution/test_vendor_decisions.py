@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
-from controlplane.findings import detections, vendors
-from controlplane.findings.detections import Detection
+from controlplane.findings import intake, vendors
+from controlplane.findings.intake import Detection
 from controlplane.findings.items import RuntimeVendor
 from controlplane.findings.vendors import VendorState
 from controlplane.projects.store import get_project
@@ -71,7 +71,7 @@ def test_a_vendor_is_recognized_by_the_domain_that_the_runtime_saw(decide: Decid
         evidence=(),
         observed_at="2026-03-04T05:00:00.000Z",
     )
-    detections.record_detection(detection)
+    intake.record_detection(detection)
     decide("ga4-tag", "approved")
     decide("hotjar.com", "ignored")
     audit.scan({"a.html": page(GA, HOTJAR, BING)})

@@ -5,11 +5,10 @@ from typing import Any
 
 import pytest
 
-from controlplane.notify import mail_batches, mails, webhook_deliveries, webhooks
+from controlplane.notify import mail_messages, mails, webhook_deliveries, webhooks
 from controlplane.notify.mails import MailId
 from controlplane.organizations.store import UnknownOrganization
 from controlplane.platform.core import clock
-from controlplane.platform.queues import outbox
 from controlplane.platform.table import keys
 from controlplane.platform.table.retry import WriteConflict
 from controlplane.platform.table.table import Delete, Update, table
@@ -128,11 +127,10 @@ def test_what_became_of_an_email_is_recorded_once():
 
 def test_findings_of_events_at_the_same_time_are_in_one_email():
     def add(number: int) -> None:
-        entry = outbox.new_entry("notifications", {})
-        mail_batches.add_findings(ORGANIZATION, f"evt_{number}", [f"inb_{number}"], lambda *_: entry)
+        mail_messages.add_findings(ORGANIZATION, f"evt_{number}", [f"inb_{number}"])
 
     add(1)
     with before_the_transaction(table.client, lambda: add(2)):
         add(3)
-    batch = mail_batches.find_batch(ORGANIZATION, str(int(clock.now()) // mail_batches.WINDOW_SECONDS))
+    batch = mail_messages.find_batch(ORGANIZATION, str(int(clock.now()) // mail_messages.WINDOW_SECONDS))
     assert batch == (3, ["inb_1", "inb_2", "inb_3"])

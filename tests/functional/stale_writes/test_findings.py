@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from controlplane.findings import detections, publications, vendors
+from controlplane.findings import intake, publications, vendors
 from controlplane.findings.items import Discovery, Evidence
 from controlplane.findings.vendors import VendorItem
 from controlplane.platform.table import keys
@@ -16,6 +16,7 @@ from controlplane.projects.items import ProjectItem
 from tests.functional.projects.builders import make_project
 from tests.functional.stale_writes.cases import Case, Make, cases, check_refused
 from tests.support.populated_organization import OBSERVED_AT, detection
+from tests.support.published import publish_finding
 from tests.support.table import PREPARED
 from tests.support.world import World
 
@@ -23,13 +24,13 @@ from tests.support.world import World
 def finding_that_was_published(world: World) -> Case:
     found = world.discovery(world.company())
     write = publications.publish_leg(found, None)
-    return lambda: publications._write(write), lambda: publications.publish_finding(found), WriteConflict
+    return lambda: publications._write(write), lambda: publish_finding(found), WriteConflict
 
 
 def _observed(world: World, write: Callable[[Discovery, Any], Any], earlier: Callable[[Discovery], Any]) -> Case:
     """Observes a finding again, which changes nothing that lists show."""
     found = world.discovery(world.company())
-    publications.publish_finding(found)
+    publish_finding(found)
     key = keys.inbox_item(*found.item_id.location)
     again = found._replace(observed_at="2026-03-04T06:00:00.000Z", evidence=(Evidence("A page"),))
     leg = write(again, table.get(key))
@@ -38,9 +39,7 @@ def _observed(world: World, write: Callable[[Discovery, Any], Any], earlier: Cal
 
 def finding_that_was_observed_later(world: World) -> Case:
     later = "2026-03-04T07:00:00.000Z"
-    return _observed(
-        world, publications.publish_leg, lambda it: publications.publish_finding(it._replace(observed_at=later))
-    )
+    return _observed(world, publications.publish_leg, lambda it: publish_finding(it._replace(observed_at=later)))
 
 
 def finding_that_was_deleted(world: World) -> Case:
@@ -62,7 +61,7 @@ class Vendor:
         return keys.vendor(*self.project.project_id.location, "segment")
 
     def detect(self, at: str = OBSERVED_AT) -> None:
-        detections.record_detection(replace(detection(self.project.project_id), observed_at=at))
+        intake.record_detection(replace(detection(self.project.project_id), observed_at=at))
 
     def approve(self) -> None:
         vendors.decide_vendor(self.project, "segment", "approved", self.decided_by)
@@ -118,7 +117,7 @@ def _detection(world: World, first: Callable[[Vendor], Any], earlier: Callable[[
         world,
         first,
         earlier,
-        lambda it, read: detections._if_unchanged(it.key, read, {"domain": "stale.example"}),
+        lambda it, read: intake._if_unchanged(it.key, read, {"domain": "stale.example"}),
     )
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from controlplane.erasure import accounts, deletions
+from controlplane.erasure import deletions
 from controlplane.organizations import defaults as default_organizations
 from controlplane.organizations import invitations, members, resends
 from controlplane.organizations import store as organizations
@@ -18,6 +18,7 @@ from controlplane.platform.core.roles import Role
 from controlplane.platform.table import keys
 from controlplane.platform.table.retry import WriteConflict
 from controlplane.platform.table.table import Delete, Leg, LegFailed, Put, Update, table
+from ops.accounts import remove_profile
 from tests.functional.stale_writes.cases import Act, Case, Make, cases, check_refused
 from tests.support.api import Api
 from tests.support.table import PREPARED
@@ -220,7 +221,7 @@ def account_whose_address_another_one_has_that_is_deleted(world: World) -> Case:
 
 def account_whose_address_another_one_has_that_the_operator_deletes(world: World) -> Case:
     profile = get_profile(world.person().user_id)
-    return lambda: accounts.remove_profile(profile), lambda: _give_address_away(profile.email), LegFailed
+    return lambda: remove_profile(profile), lambda: _give_address_away(profile.email), LegFailed
 
 
 def _deleting(world: World, changed: str, value: Any, *, owner: bool) -> Case:

@@ -17,11 +17,8 @@ from controlplane.platform.queues import outbox
 from controlplane.platform.table import keys, leases
 from controlplane.platform.table.leases import Lease, LeaseLost
 from controlplane.platform.table.table import Check, Delete, LegFailed, Put, Update, table
-from controlplane.scans import execution, failures, history, queue, reads, recovery, requests, resolutions, unlocks
-from controlplane.scans.causes import Cause
-from controlplane.scans.items import Failure, RequestItem, ScanItem
-from controlplane.scans.progress import STAGES
-from controlplane.scans.queue import QueuedScan
+from controlplane.scans import execution, failures, history, queue, reads, requests, unlocks
+from controlplane.scans.items import STAGES, Cause, Failure, QueuedScan, RequestItem, ScanItem
 from tests.functional.conftest import FakeClock
 from tests.functional.stale_writes.cases import ORGANIZATION, Act, Case, Make, Refused, cases, check_refused
 from tests.support.audits import end_scan, history_of, lease_of, make_issue, make_request, make_scan
@@ -67,7 +64,7 @@ def completed_scan_that_is_acquired(world: World) -> Case:
 
 
 def _retry(scan: ScanItem, _: Lease) -> None:
-    if not recovery._retry(scan, outbox.new_entry("scan-execution", {})):
+    if not failures._retry(scan, outbox.new_entry("scan-execution", {})):
         raise Refused
 
 
@@ -155,7 +152,7 @@ def late_finding_that_is_found_again(world: World) -> Case:
     scan = make_scan(world.connected_repository(world.company()))
     read = replace(history_of(scan, make_issue()), gone=history.Absence(scan.scan_id, scan.created_at))
     table.put(Put(read.to_item()), PREPARED)
-    same = resolutions._if_unchanged(read.key, read.gone)
+    same = history._if_unchanged(read.key, read.gone)
     return (
         lambda: table.transact({"history": same}, PREPARED),
         lambda: table.put(Put(replace(read, gone=None).to_item()), PREPARED),
@@ -179,11 +176,9 @@ def _start(world: World, change: Callable[[RequestItem], Update]) -> Case:
     """Starts the scan of a request."""
     repository = world.connected_repository(world.company())
     lease, request = requests.acquire_request(make_request(repository), 30)
-    scan_id = requests.new_scan_id(repository.organization_id)
     target = requests.Target(repository, repository.links[0], "main", SHA)
-    message = outbox.new_entry("scan-execution", {})
     return (
-        lambda: requests.start_scan(request, lease, scan_id, target, access="free-preview", message=message),
+        lambda: requests.start_scan(request, lease, target, "free-preview"),
         lambda: table.update(change(request), PREPARED),
         LeaseLost,
     )

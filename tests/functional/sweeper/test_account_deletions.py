@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from controlplane.access.sign_in import Claims, sign_in
-from controlplane.erasure import account_leftovers, deletions
+from controlplane.erasure import accounts, deletions
 from controlplane.erasure.cleanup import SETTLED_AFTER_SECONDS
 from controlplane.feedback import store as feedback
-from controlplane.notify import mail_addresses, mail_choices
+from controlplane.notify import subscriptions
 from controlplane.organizations import invitees
 from controlplane.organizations import store as organizations
 from controlplane.organizations.store import Membership
@@ -66,8 +66,8 @@ def fill(person: Person, world: World) -> None:
     invitees.block_organization(world.invitation(blocked, person.email).invitation_id, profile)
     world.invitation(world.company(), person.email)
     feedback.submit_report(person.user_id, {"category": "bug", "message": "It is slow. " * 100})
-    mail_choices.save_choices(person.user_id, {blocked.organization_id: []})
-    mail_addresses.stop(person.email, "returned")
+    subscriptions.save_choices(person.user_id, {blocked.organization_id: []})
+    subscriptions.stop(person.email, "returned")
     table.put(Put({**keys.mail(person.user_id, "3q8")._asdict(), "address": person.email}), PREPARED)
 
 
@@ -81,7 +81,7 @@ def test_everything_that_keys_find_is_removed(  # noqa: PLR0917
     now: FakeClock,
     monkeypatch: pytest.MonkeyPatch,
 ):
-    monkeypatch.setattr(account_leftovers, "_PAGE", page)
+    monkeypatch.setattr(accounts, "_PAGE", page)
     fill(person, world)
     redeemed(api, person)
     request_code(api).approved(person.user_id)
@@ -163,10 +163,10 @@ def test_what_a_new_account_with_the_address_has_is_kept(person: Person, world: 
     stale = identities.first_legs(Subject(CLAIMS.issuer, CLAIMS.subject), person.user_id)["issuer"]
     table.transact({"issuer": stale}, PREPARED)
     world.invitation(world.company(), person.email)
-    mail_addresses.stop(person.email, "stopped")
+    subscriptions.stop(person.email, "stopped")
     sweep()
     now.advance(SETTLED_AFTER_SECONDS)
     sweep()
     assert len(invitees.list_for_address(person.email)) == 1
-    assert person.email in mail_addresses.find_stops([person.email])
+    assert person.email in subscriptions.find_stops([person.email])
     assert users.find_user_by_email(person.email) == sign_in(CLAIMS) == later

@@ -12,7 +12,7 @@ from controlplane.code_host.items import Link
 from controlplane.erasure import deletions, leftovers
 from controlplane.erasure.cleanup import SETTLED_AFTER_SECONDS
 from controlplane.feedback import store as feedback
-from controlplane.findings import detections, issue_attempts, publications, vendors
+from controlplane.findings import intake, issue_attempts, vendors
 from controlplane.organizations import invitees
 from controlplane.organizations import store as organizations
 from controlplane.platform.core.ids import ProjectId
@@ -24,8 +24,7 @@ from controlplane.projects import changes as project_changes
 from controlplane.projects import store as projects
 from controlplane.projects.items import ProjectItem
 from controlplane.scans import execution, failures, findings, history, reads, unlocks
-from controlplane.scans.items import ScanItem, UnknownScan
-from controlplane.scans.progress import Coverage
+from controlplane.scans.items import Coverage, ScanItem, UnknownScan
 from tests.functional.conftest import FakeClock
 from tests.functional.projects.builders import make_project, stored
 from tests.support.api import Api
@@ -39,6 +38,7 @@ from tests.support.populated_organization import (
     kinds_containing,
     populate_organization,
 )
+from tests.support.published import publish_finding
 from tests.support.recorded import recorded_calls
 from tests.support.table import PREPARED
 from tests.support.world import Company, World, get_profile, table_dump
@@ -111,7 +111,7 @@ class TestProject:
         first, second = repository.links[0].project_id, make_project(company, "Second").project_id
         repositories.link_project(repository.repository_id, Link(second, None, None, False))
         found = world.discovery(company, repository)
-        publications.publish_finding(found)
+        publish_finding(found)
         delete_project(first)
 
         def rediscovered(call: Any, proceed: Callable[[], Any]) -> Any:
@@ -120,7 +120,7 @@ class TestProject:
                 now.advance(1)
                 later = found._replace(observed_at="2026-03-04T06:00:00.000Z", project_id=second)
                 with intercepted(table.client, lambda _, inner: inner()):
-                    publications.publish_finding(later)
+                    publish_finding(later)
             return proceed()
 
         with intercepted(table.client, rediscovered):
@@ -164,7 +164,7 @@ class TestARunningScan:
         with pytest.raises(leases.Finished):
             execution.acquire_scan(running.scan_id, 420)
         findings.put_findings(running.scan_id, 1, [issue])
-        publications.publish_finding(findings.as_discovery(running, issue))
+        publish_finding(findings.as_discovery(running, issue))
         assert finish_deletions() == 1
         assert stored("INBOX#") == stored("SCAN#") == []
         assert stored_pks("SCAN#") == stored_pks("DELETIONS") == set()
@@ -228,7 +228,7 @@ class TestOrganization:
         assert slug["expiresAt"] == now.seconds + 90 * 86_400
         # Findings that were in flight find no project and no organization.
         with pytest.raises(organizations.UnknownOrganization):
-            detections.record_detection(detection(populated.project.project_id, "hotjar"))
+            intake.record_detection(detection(populated.project.project_id, "hotjar"))
 
     def test_the_audit_log_of_every_month_is_deleted(self, world: World, now: FakeClock):
         now.seconds = 1_763_596_800.0  # 2025-11-20
@@ -422,7 +422,7 @@ def test_nothing_is_removed_a_second_time_before_late_writers_have_ended(company
 
 
 def test_an_attempt_at_an_issue_is_deleted_with_its_item(populated: PopulatedOrganization):
-    assert len(issue_attempts.list_attempts().attempts) == 1
+    assert len(issue_attempts.list_attempts().items) == 1
     projects.delete_project(populated.project)
     clean_up()
-    assert issue_attempts.list_attempts().attempts == []
+    assert issue_attempts.list_attempts().items == []

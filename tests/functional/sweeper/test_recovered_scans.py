@@ -9,9 +9,8 @@ from controlplane.platform.queues.messages import ExecuteScan, PrepareScan, Queu
 from controlplane.platform.table import leases
 from controlplane.platform.table.leases import MAX_ATTEMPTS
 from controlplane.platform.table.table import table
-from controlplane.scans import execution, reads, recovery, requests
-from controlplane.scans.items import PREVIEW_FINDINGS
-from controlplane.scans.progress import Coverage
+from controlplane.scans import execution, failures, reads, requests
+from controlplane.scans.items import PREVIEW_FINDINGS, Coverage
 from tests.functional.sweeper.conftest import NOTHING
 from tests.support.api import Api
 from tests.support.audits import lease_of, make_request, make_scan, stored_repository
@@ -118,7 +117,7 @@ class TestADeadWorker:
             return answer
 
         with intercepted(table.client, dies), pytest.raises(Aborted):
-            swept(recovery.recover_scans)
+            swept(failures.recover_scans)
         assert sqs.letters == []
         assert len(line.unsent) == 1
         now.advance(61)

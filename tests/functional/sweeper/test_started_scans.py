@@ -9,10 +9,8 @@ from controlplane.platform.queues import outbox
 from controlplane.platform.queues.messages import Queue
 from controlplane.platform.table.table import Put
 from controlplane.scans import failures, queue, reads, requests
-from controlplane.scans import starts as scan_starts
-from controlplane.scans.causes import Cause
-from controlplane.scans.items import Failure, RequestItem
-from controlplane.scans.queue import QueuedScan
+from controlplane.scans import queue as scan_starts
+from controlplane.scans.items import Cause, Failure, QueuedScan, RequestItem
 from sweeper.service import sweep
 from tests.support.audits import stored_repository
 from tests.support.code_host import SHA

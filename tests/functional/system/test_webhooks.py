@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from controlplane.code_host import webhook_requests as webhooks
-from controlplane.code_host.webhook_requests import Delivery
+from controlplane.code_host import signed_requests as webhooks
+from controlplane.code_host.signed_requests import Delivery
 from controlplane.platform.core.settings import settings
 from controlplane.platform.queues.messages import Queue
 from tests.support.api import Api, Reply

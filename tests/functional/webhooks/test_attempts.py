@@ -4,7 +4,7 @@ import pytest
 
 from controlplane.notify import webhook_deliveries, webhooks
 from controlplane.notify.webhook_deliveries import EndpointBusy, Held, UnknownDelivery
-from controlplane.notify.webhook_items import TIMEOUT, Attempt
+from controlplane.notify.webhooks import TIMEOUT, Attempt
 from controlplane.platform.core.ids import EventId
 from controlplane.platform.queues import messages
 from controlplane.platform.table import keys

@@ -7,7 +7,8 @@ from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
-from controlplane.code_host.github import client, installations
+from controlplane.code_host.github import client, connecting
+from controlplane.code_host.github.app_auth import Quotas
 from controlplane.code_host.github.errors import (
     AccessLost,
     CodeHostError,
@@ -16,7 +17,6 @@ from controlplane.code_host.github.errors import (
     Refused,
     RepositoryGone,
 )
-from controlplane.code_host.github.quotas import Quotas
 from controlplane.code_host.github.reviews import ReviewHost
 from controlplane.code_host.github.transport import Deadline, Request, Response, RetryPolicy, Transport
 from tests.support.each import each
@@ -110,7 +110,7 @@ class TestGranted:
     @staticmethod
     def granted(lists: Lists, monkeypatch: pytest.MonkeyPatch, app: Any = None) -> list[Any]:
         monkeypatch.setattr(client, "get_transport", lambda: (lists, app or auth()))
-        return installations.list_granted(1)
+        return connecting.list_granted(1)
 
     @staticmethod
     def repository(number: int, **changes: Any) -> dict[str, Any]:

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from controlplane.code_host.github import people
+from controlplane.code_host.github import connecting
+from controlplane.code_host.github.connecting import Person
 from controlplane.code_host.github.errors import (
     AccessLost,
     AppNotConfigured,
@@ -15,7 +16,6 @@ from controlplane.code_host.github.errors import (
     InstallationGone,
     Refused,
 )
-from controlplane.code_host.github.people import Person
 from controlplane.code_host.github.transport import Response, Transport
 from controlplane.code_host.items import HostedRepository
 from controlplane.platform.core.settings import settings
@@ -30,15 +30,15 @@ CONFIGURED = {
 
 
 def configure(monkeypatch: pytest.MonkeyPatch, **variables: str | None) -> None:
-    monkeypatch.setattr(people, "settings", settings.model_copy(update=CONFIGURED | variables))
+    monkeypatch.setattr(connecting, "settings", settings.model_copy(update=CONFIGURED | variables))
 
 
 @each("missing", [*CONFIGURED])
 def test_people_connect_repositories_once_everything_is_configured(missing: str, monkeypatch: pytest.MonkeyPatch):
     configure(monkeypatch)
-    assert people.is_configured()
+    assert connecting.is_configured()
     configure(monkeypatch, **{missing: None})
-    assert not people.is_configured()
+    assert not connecting.is_configured()
 
 
 def person(*answers: Response) -> tuple[Person, list[str]]:
@@ -75,9 +75,9 @@ def respond(monkeypatch: pytest.MonkeyPatch, status: int, content: Any) -> None:
         return Response(status, {}, content)
 
     configure(monkeypatch)
-    monkeypatch.setattr(people, "read_client_secret", lambda: "secret")
+    monkeypatch.setattr(connecting, "read_client_secret", lambda: "secret")
     host = SimpleNamespace(url=Transport("https://api.github.com").url, send_once=send)
-    monkeypatch.setattr(people, "_app", lambda: (host, SimpleNamespace(send_as_app=send)))
+    monkeypatch.setattr(connecting, "_app", lambda: (host, SimpleNamespace(send_as_app=send)))
 
 
 INSTALLATION = {"id": 7, "suspended_at": None}
@@ -95,7 +95,7 @@ INSTALLATION = {"id": 7, "suspended_at": None}
 def test_an_installation_that_cant_be_used_is_an_error(status, content, error, monkeypatch: pytest.MonkeyPatch):
     respond(monkeypatch, status, content)
     with pytest.raises(error):
-        people.check_installation(7)
+        connecting.check_installation(7)
 
 
 @each(
@@ -104,17 +104,17 @@ def test_an_installation_that_cant_be_used_is_an_error(status, content, error, m
 )
 def test_without_a_token_the_code_is_rejected(status: int, content: Any, monkeypatch: pytest.MonkeyPatch):
     respond(monkeypatch, 200, {"access_token": "x"})
-    assert people.identify("code")._authorization == "Bearer x"
+    assert connecting.identify("code")._authorization == "Bearer x"
     respond(monkeypatch, status, content)
     with pytest.raises(CodeRejected):
-        people.identify("code")
+        connecting.identify("code")
 
 
 def test_without_the_apps_client_id_no_code_is_sent(monkeypatch: pytest.MonkeyPatch):
     respond(monkeypatch, 200, {"access_token": "x"})
     configure(monkeypatch, github_client_id=None)
     with pytest.raises(AppNotConfigured):
-        people.identify("code")
+        connecting.identify("code")
 
 
 @each(
@@ -126,7 +126,7 @@ def test_without_the_apps_client_id_no_code_is_sent(monkeypatch: pytest.MonkeyPa
 )
 def test_the_app_is_installed_on_the_code_hosts_own_pages(api_url: str, page: str, monkeypatch: pytest.MonkeyPatch):
     configure(monkeypatch, github_api_url=api_url)
-    assert people.installation_url("x") == page
+    assert connecting.installation_url("x") == page
 
 
 def _granted(**described: Any) -> list[HostedRepository]:
@@ -140,7 +140,7 @@ def _granted(**described: Any) -> list[HostedRepository]:
         "permissions": {"push": True},
         **described,
     }
-    return people._to_writable(7, {"total_count": 1, "repositories": [repository]})[1]
+    return connecting._to_writable(7, {"total_count": 1, "repositories": [repository]})[1]
 
 
 @each("described", [{"archived": True}, {"permissions": {"push": False}}, {"permissions": {}}])

@@ -2,8 +2,8 @@
 
 import pytest
 
+from controlplane.code_host.github.app_auth import Quotas
 from controlplane.code_host.github.errors import RateLimitedByHost
-from controlplane.code_host.github.quotas import Quotas
 from controlplane.code_host.github.transport import Response
 from controlplane.platform.core import clock
 from tests.support.each import each

@@ -8,12 +8,10 @@ from controlplane.platform.core.ids import ProjectId, RepositoryId, ScanId, Scan
 from controlplane.platform.table import codec
 from controlplane.platform.table.leases import LeaseState
 from controlplane.platform.table.stored import read_map, to_map
-from controlplane.scans.causes import Comparison
 from controlplane.scans.findings import FindingItem
 from controlplane.scans.history import Absence, HistoryItem
-from controlplane.scans.inventories import Inventory, Language, Technology, UsedVendor, VendorPackage, stored_leg
-from controlplane.scans.items import Failure, RequestItem, ScanItem
-from controlplane.scans.progress import Coverage, CoveredKind, Progress
+from controlplane.scans.items import Comparison, Coverage, CoveredKind, Failure, Progress, RequestItem, ScanItem
+from controlplane.scans.reads import Inventory, Language, Technology, UsedVendor, VendorPackage, stored_leg
 from tests.support.audits import make_issue
 
 _OWNER, _LOCAL = "3f8k2m9q7r1s5t6v", "01kb2m3n4p5q6r7s8t"

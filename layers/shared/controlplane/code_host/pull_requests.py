@@ -12,18 +12,10 @@ from controlplane.platform.queues.messages import Queue, ReportPullRequest
 from controlplane.platform.queues.outbox import Entry
 from controlplane.platform.table import keys
 from controlplane.platform.table.keys import Key
-from controlplane.platform.table.retry import WriteConflict, retry_on_conflict
+from controlplane.platform.table.legs import Leg, Put, Unrecorded, Update, set_expression
+from controlplane.platform.table.retry import ConditionFailed, LegFailed, StoreError, WriteConflict, retry_on_conflict
 from controlplane.platform.table.stored import SPARSE, StoredItem
-from controlplane.platform.table.table import (
-    ConditionFailed,
-    Leg,
-    LegFailed,
-    Put,
-    StoreError,
-    Unrecorded,
-    Update,
-    table,
-)
+from controlplane.platform.table.table import table
 
 _REPORTED_SECONDS = 86_400
 # Longer than the worker's timeout, so that a claim that has expired is one of a dead worker.
@@ -165,15 +157,8 @@ def claim(key: Key) -> tuple[str, PullRequestItem] | None:
 def record(key: Key, claimed: str, **values: Any) -> None:
     """Stores the report's state; None removes an attribute. Raises ClaimLost."""
     changed = {name: value for name, value in values.items() if value is not None}
-    removed = [f"#{name}" for name, value in values.items() if value is None]
-    change = " ".join(
-        part
-        for part in (
-            "SET " + ", ".join(f"#{name} = :{name}" for name in changed) if changed else "",
-            "REMOVE " + ", ".join(removed) if removed else "",
-        )
-        if part
-    )
+    removed = ", ".join(f"#{name}" for name, value in values.items() if value is None)
+    change = (set_expression(changed) if changed else "") + (f" REMOVE {removed}" if removed else "")
     try:
         table.update(Update(key, change, "#claim = :claim", {**changed, "claim": claimed}), Unrecorded.MESSAGE)
     except ConditionFailed:

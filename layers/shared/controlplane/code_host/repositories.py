@@ -3,9 +3,8 @@
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, replace
-from typing import Any, NamedTuple
+from typing import Any
 
-from controlplane.code_host import schedule
 from controlplane.code_host.items import HostedRepository, Link, LinkSettings, RepositoryItem
 from controlplane.organizations.store import admin_check
 from controlplane.platform.core import clock, ids
@@ -17,7 +16,7 @@ from controlplane.platform.table import keys
 from controlplane.platform.table.legs import set_expression
 from controlplane.platform.table.retry import WriteConflict, retry_on_conflict
 from controlplane.platform.table.stored import to_map
-from controlplane.platform.table.table import Check, Delete, Leg, LegFailed, Put, Recorded, Update, table
+from controlplane.platform.table.table import Check, Delete, Leg, LegFailed, Put, QueryPage, Recorded, Update, table
 from controlplane.projects.items import ProjectItem
 
 MAX_LINKS = 10
@@ -46,14 +45,9 @@ class AlreadyLinked(Conflict):
     message = "The project is already linked to this repository. Change the link with PATCH."
 
 
-class RepositoryPage(NamedTuple):
-    repositories: list[RepositoryItem]
-    next_sk: str | None
-
-
 def list_repositories(
     organization_id: str, limit: int, after: str | None, *, consistent: bool = False
-) -> RepositoryPage:
+) -> QueryPage[RepositoryItem]:
     """Returns one page of the organization's repositories, the most recently connected first."""
     page = table.query(
         keys.organization_pk(organization_id),
@@ -63,7 +57,7 @@ def list_repositories(
         after=after,
         consistent=consistent,
     )
-    return RepositoryPage([RepositoryItem.from_item(item) for item in page.items], page.next_sk)
+    return page.read(RepositoryItem.from_item)
 
 
 def list_all_repositories(organization_id: str, *, consistent: bool = False) -> list[RepositoryItem]:
@@ -154,11 +148,7 @@ def _update_description(
         try:
             table.transact({**extra_legs, "repository": change}, record)
         except LegFailed as failure:
-            if failure.leg == "name":
-                raise UnknownRepository from None
-            if failure.leg != "repository":
-                raise
-            raise WriteConflict from None
+            raise failure.mapped({"name": UnknownRepository, "repository": WriteConflict}) from None
         return replace(stored, **asdict(hosted), access_lost_at=None)
 
     return retry_on_conflict(update, "the repository")
@@ -228,7 +218,7 @@ def _change_links(
             **admin_check(caller_id, repository_id.organization_id),
             "project": Check(keys.project(*project_id.location), "attribute_exists(pk)"),
             "repository": _replace_links(repository, links),
-            **_schedule_leg(repository_id, next(link for link in links if link.project_id == project_id)),
+            **next(link for link in links if link.project_id == project_id).schedule_legs(repository_id),
         }
         try:
             _transact(legs, _link_record(repository, links, project_id))
@@ -250,13 +240,6 @@ def _link_record(repository: RepositoryItem, links: tuple[Link, ...], project_id
     return repository.recorded(action, before=before, after=after)
 
 
-def _schedule_leg(repository_id: RepositoryId, link: Link) -> dict[str, Leg]:
-    """Returns the leg that makes the sweep start the link's next scheduled scan, if it has a schedule."""
-    if link.schedule is None:
-        return {}
-    return {"schedule": schedule.entry_leg(link.schedule, repository_id, link.project_id)}
-
-
 def _transact(legs: Mapping[str, Leg], record: Recorded) -> None:
     """Writes the legs. Raises Forbidden, ProjectGone, and LegFailed for a leg of the caller.
 
@@ -265,13 +248,8 @@ def _transact(legs: Mapping[str, Leg], record: Recorded) -> None:
     try:
         table.transact(legs, record)
     except LegFailed as failure:
-        if failure.leg == "caller":
-            raise Forbidden from None
-        if failure.leg == "project":
-            raise ProjectGone from None
-        if failure.leg != "repository":
-            raise
-        raise WriteConflict from None
+        errors = {"caller": Forbidden, "project": ProjectGone, "repository": WriteConflict}
+        raise failure.mapped(errors) from None
 
 
 def _with_link(repository: RepositoryItem, link: Link) -> tuple[Link, ...]:

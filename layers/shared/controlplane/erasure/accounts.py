@@ -1,17 +1,20 @@
 """How an account is deleted: by its person on the pages, or by the operator.
 
-A person's own deletion is one transaction, whose rest the sweep removes. The operator's is made of steps that can be
-repeated, because it also searches the whole table.
+A person's own deletion is one transaction, and the sweep removes the rest, step by step as in `leftovers`: what a crash
+left, what concurrent requests have just written, and what grants no access. The operator's is made of steps that can
+be repeated, because it also searches the whole table.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 
 from controlplane.erasure import deletions
 from controlplane.erasure.deletions import LastOwnerOf
-from controlplane.organizations import members
+from controlplane.feedback import store as feedback
+from controlplane.notify import mails, subscriptions
+from controlplane.organizations import invitees, members
 from controlplane.organizations import store as organizations
 from controlplane.organizations.items import OrganizationItem
 from controlplane.organizations.members import LastOwner
@@ -19,30 +22,16 @@ from controlplane.organizations.store import Account, Membership
 from controlplane.people import credential_index, identities, revocations
 from controlplane.people.identities import Listing
 from controlplane.people.revocations import StoredCredential
-from controlplane.people.users import UserItem
-from controlplane.platform.core.naming import normalize_email
+from controlplane.platform.core import acting
+from controlplane.platform.core.acting import Actor
 from controlplane.platform.core.observability import logger
 from controlplane.platform.table import keys
 from controlplane.platform.table.parallel import read_both, read_each
 from controlplane.platform.table.retry import WriteConflict, retry_on_conflict
-from controlplane.platform.table.table import Delete, LegFailed, Unrecorded, table
+from controlplane.platform.table.table import table
 
 _PAGE = 25
-
-
-@dataclass(frozen=True, slots=True)
-class RevokedCounts:
-    """The numbers of revoked sessions and tokens, devices, and identities that the user signs in with."""
-
-    tokens: int = 0
-    devices: int = 0
-    sign_ins: int = 0
-
-    def add(self, other: "RevokedCounts") -> "RevokedCounts":
-        return RevokedCounts(self.tokens + other.tokens, self.devices + other.devices, self.sign_ins + other.sign_ins)
-
-    def document(self) -> dict[str, int]:
-        return {"tokens": self.tokens, "devices": self.devices, "signIns": self.sign_ins}
+_PAGE = 25
 
 
 def delete_own_account(account: Account, user_id: str) -> None:
@@ -111,23 +100,6 @@ def _end_access(user_id: str, credentials: list[StoredCredential]) -> None:
         _leave(user_id, membership)
 
 
-def revoke_indexed(user_id: str, reason: str, *, forget: bool) -> RevokedCounts:
-    """Revokes the user's indexed credentials. forget: deletes all of their items instead."""
-    entries = credential_index.list_all_credentials(user_id)
-    if forget:
-        revocations.erase_all(entries)
-    else:
-        for credential in entries:
-            revocations.revoke_credential(credential, reason)
-    devices = sum(it.kind == "device" for it in entries)
-    return RevokedCounts(tokens=len(entries) - devices, devices=devices)
-
-
-def delete_identities(user_id: str) -> RevokedCounts:
-    """Deletes the user's recorded identities, so that none of them leads to the account."""
-    return RevokedCounts(sign_ins=identities.delete_all(user_id))
-
-
 def list_last_owned(memberships: Iterable[Membership]) -> list[str]:
     """Returns the slugs of the organizations without another owner, sorted."""
     owned = [it for it in memberships if it.role == "owner"]
@@ -136,41 +108,74 @@ def list_last_owned(memberships: Iterable[Membership]) -> list[str]:
     return sorted(organization.slug for organization in found if organization.owners < 2)
 
 
-def leave_all(user_id: str, *, with_organizations: bool) -> int:
-    """Ends the user's memberships and returns their number. Raises LastOwnerOf after ending all that it can.
+class FormerAccount(NamedTuple):
+    """A deleted account. `address`: None while everything is removed again, for late writers."""
 
-    with_organizations: also deletes the organizations that would be left without an owner.
+    user_id: str
+    address: str | None
+
+
+type Step = Callable[[FormerAccount, str | None], str | None]
+
+
+def erase_credentials(account: FormerAccount, after: str | None) -> str | None:
+    """Erases a page of the credentials."""
+    page = credential_index.list_credentials(account.user_id, _PAGE, after)
+    revocations.erase_all(page.credentials)
+    return page.next_sk
+
+
+def end_memberships(account: FormerAccount, after: str | None) -> str | None:
+    """Ends memberships that began while the account was deleted, on behalf of the person."""
+    del after
+    with acting.on_behalf(Actor("person", account.user_id, "page")):
+        for held in organizations.get_account(account.user_id).memberships:
+            with suppress(members.UnknownMember):
+                members.remove_member(held.organization_id, account.user_id)
+    return None
+
+
+def remove_identities(account: FormerAccount, after: str | None) -> str | None:
+    """Deletes the identities, so that none leads to the account."""
+    del after
+    identities.delete_all(account.user_id)
+    return None
+
+
+def remove_reports(account: FormerAccount, after: str | None) -> str | None:
+    """Deletes a page of the person's feedback."""
+    return feedback.delete_reports_of(account.user_id, after)
+
+
+def remove_choices(account: FormerAccount, after: str | None) -> str | None:
+    """Deletes the organizations that the person blocked, the emails to the person, and the choice of emails."""
+    del after
+    invitees.forget_blocks(account.user_id)
+    mails.forget(account.user_id)
+    subscriptions.forget_choices(account.user_id)
+    return None
+
+
+def release_address(account: FormerAccount, after: str | None) -> str | None:
+    """Declines the invitations to the address, on behalf of the person, and deletes everything stored about it.
+
+    Does nothing if another account has the address by now.
     """
-    left, last = 0, []
-    for membership in organizations.get_account(user_id).memberships:
-        try:
-            members.remove_member(membership.organization_id, user_id)
-        except members.UnknownMember:
-            continue  # a concurrent run was faster
-        except LastOwner:
-            if not with_organizations:
-                last.append(membership.slug)
-                continue
-            with suppress(organizations.UnknownOrganization):
-                deletions.delete_organization(membership.organization_id)
-        left += 1
-    if last:
-        raise LastOwnerOf(sorted(last))
-    return left
+    del after
+    if account.address is None or table.get(keys.user_email(account.address)) is not None:
+        return None
+    with acting.on_behalf(Actor("person", account.user_id, "page")):
+        invitees.decline_all(account.address)
+    invitees.forget_address(account.address)
+    subscriptions.forget_address(account.address)
+    return None
 
 
-def remove_profile(profile: UserItem) -> None:
-    """Deletes the account and its claim to the address, atomically. The next sign-in creates a new account."""
-    own = {"user": profile.user_id}
-    try:
-        table.transact(
-            {
-                "profile": Delete(keys.user(profile.user_id), "attribute_exists(pk)"),
-                "email": Delete(keys.user_email(normalize_email(profile.email)), "#userId = :user", own),
-            },
-            Unrecorded.ACCOUNT,
-        )
-    except LegFailed as failure:
-        if failure.leg != "profile":
-            raise
-        # A concurrent run of this command was faster.
+STEPS: tuple[Step, ...] = (
+    erase_credentials,
+    end_memberships,
+    remove_identities,
+    remove_reports,
+    remove_choices,
+    release_address,
+)

@@ -303,7 +303,9 @@ def _is_valid(lock: InvitationLock) -> bool:
     return item is not None and bool(keep_valid([InvitationItem.from_item(item)]))
 
 
-def _query_unexpired(organization_id: str, limit: int | None, after: str | None, *, consistent: bool) -> QueryPage:
+def _query_unexpired(
+    organization_id: str, limit: int | None, after: str | None, *, consistent: bool
+) -> QueryPage[dict[str, Any]]:
     """Returns a page of the organization's invitations that may not have expired, newest first.
 
     The range ends at the first that was created too long ago, even if it was sent again since.

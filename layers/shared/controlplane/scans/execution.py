@@ -3,6 +3,7 @@
 from dataclasses import replace
 from typing import Any, Literal
 
+from controlplane.code_host.pull_requests import report_entry
 from controlplane.platform.core import clock
 from controlplane.platform.core.actions import Action
 from controlplane.platform.core.ids import ScanId
@@ -11,24 +12,13 @@ from controlplane.platform.queues import deletion_items, events
 from controlplane.platform.queues.outbox import Entry
 from controlplane.platform.table import leases
 from controlplane.platform.table.leases import Lease
-from controlplane.platform.table.legs import set_expression
+from controlplane.platform.table.legs import Delete, Leg, Put, Recorded, Unrecorded, Update, set_expression
+from controlplane.platform.table.retry import ConditionFailed, LegFailed, StoreError
 from controlplane.platform.table.stored import to_map
-from controlplane.platform.table.table import (
-    ConditionFailed,
-    Delete,
-    Leg,
-    LegFailed,
-    Put,
-    Recorded,
-    StoreError,
-    Unrecorded,
-    Update,
-    table,
-)
-from controlplane.scans import reports
+from controlplane.platform.table.table import table
+from controlplane.scans import unlocks
 from controlplane.scans.failures import free_repository
-from controlplane.scans.items import OPEN, ScanItem, watch_key, work_key
-from controlplane.scans.progress import STAGES, Coverage, Progress, Stage
+from controlplane.scans.items import OPEN, STAGES, Coverage, Progress, ScanItem, Stage, watch_key, work_key
 
 
 class ReportPaid(StoreError):
@@ -54,31 +44,23 @@ def report_stage(
     *,
     reached: int = 0,
     files: tuple[int, int] | None = None,
+    inventory: Put | None = None,
 ) -> None:
-    """Stores the scan's current stage. Raises leases.LeaseLost.
+    """Stores the scan's current stage, with the inventory if there is one. Raises leases.LeaseLost.
 
     reached: how many stages an earlier attempt completed. files: how many are analyzed, and how many there are.
     """
-    try:
-        table.update(_progress(lease, stage, stage_status, reached, files), Unrecorded.PROGRESS)
-    except ConditionFailed:
-        raise leases.LeaseLost from None
-
-
-def complete_stage(lease: Lease, stage: Stage, inventory: Put, *, reached: int = 0) -> None:
-    """Stores the inventory and, in the same transaction, that the stage is completed. Raises leases.LeaseLost."""
-    try:
-        completed = _progress(lease, stage, "completed", reached, None)
-        table.transact({"scan": completed, "inventory": inventory}, Unrecorded.PROGRESS)
-    except LegFailed:
-        raise leases.LeaseLost from None
-
-
-def _progress(lease: Lease, stage: Stage, stage_status: str, reached: int, files: tuple[int, int] | None) -> Update:
     completed = max(STAGES.index(stage) + (stage_status == "completed"), reached)
     progress = Progress(stage, stage_status, completed, *(files or ()))
     values = {"progress": to_map(progress), "claim": lease.claim, "running": "running"}
-    return Update(lease.key, "SET #progress = :progress", f"{leases.HELD} AND #status = :running", values)
+    report = Update(lease.key, "SET #progress = :progress", f"{leases.HELD} AND #status = :running", values)
+    try:
+        if inventory is None:
+            table.update(report, Unrecorded.PROGRESS)
+        else:
+            table.transact({"scan": report, "inventory": inventory}, Unrecorded.PROGRESS)
+    except (ConditionFailed, LegFailed):
+        raise leases.LeaseLost from None
 
 
 def complete_scan(
@@ -87,15 +69,12 @@ def complete_scan(
     finding_count: int,
     issue_count: int,
     coverage: Coverage,
-    *,
-    report: Entry | None = None,
-) -> tuple[ScanItem, Entry]:
+) -> tuple[ScanItem, list[Entry]]:
     """Completes the scan with the findings that the lease's attempt has stored, and frees the repository.
 
-    report: the message that reports a pull request's scan. Any other scan supersedes the earlier ones: a background job
-    then sets when their findings expire.
-    If no issue is locked, unlocking costs nothing. Returns the scan, and the message to send about it.
-    Raises leases.LeaseLost, and ReportPaid without completing.
+    Unless it is of a pull request, it supersedes the earlier ones: a background job then sets when their findings
+    expire. If no issue is locked, unlocking costs nothing. Returns the scan, and the messages to send: about the scan,
+    and the report of a pull request's scan. Raises leases.LeaseLost, and ReportPaid without completing.
     """
     completed = replace(
         scan,
@@ -109,7 +88,8 @@ def complete_scan(
     )
     if completed.unlock_credits is not None and completed.locked_count == 0:
         completed = replace(completed, unlock_credits=0)
-    event = events.entry(scan.organization_id, "scan.completed", scan.scan_id)
+    number = scan.cause.pull_request_number
+    sent = [events.entry(scan.organization_id, "scan.completed", scan.scan_id)]
     changed = _completed_attributes(completed)
     legs: dict[str, Leg] = {
         "scan": Update(
@@ -120,10 +100,14 @@ def complete_scan(
         ),
         "repository": free_repository(scan.repository_id, scan.request_id),
         "watch": Delete(watch_key(scan.request_id)),
-        **reports.completion_legs(completed),
-        **_following_legs(scan, report),
-        "event": event.leg,
+        **unlocks.completion_legs(completed),
+        "event": sent[0].leg,
     }
+    if number is not None:
+        sent.append(report_entry(scan.repository_id, scan.project_id, number))
+        legs["message"] = sent[1].leg
+    elif settings.finding_retention_days:
+        legs["supersedes"] = deletion_items.work_item(scan.scan_id)
     record = Recorded(
         Action.SCAN_COMPLETE,
         scan.organization_id,
@@ -140,13 +124,7 @@ def complete_scan(
         stored = failure.items.get("scan")
         if stored is None or stored.get("claim") != lease.claim or stored["status"] != "completed":
             raise leases.LeaseLost from None
-    return completed, event
-
-
-def _following_legs(scan: ScanItem, report: Entry | None) -> dict[str, Leg]:
-    if report is not None:
-        return {"message": report.leg}
-    return {"supersedes": deletion_items.work_item(scan.scan_id)} if settings.finding_retention_days else {}
+    return completed, sent
 
 
 def _completed_attributes(scan: ScanItem) -> dict[str, Any]:

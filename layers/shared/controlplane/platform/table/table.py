@@ -6,7 +6,7 @@ All calls of a request share its deadline (`controlplane.platform.core.deadline`
 """
 
 import secrets
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from awsclient.errors import AwsError, NoAnswer, ServiceError
@@ -57,11 +57,15 @@ _BATCH_WRITE_LIMIT = 25
 PRIMARY = Index("", "pk", "sk")
 
 
-class QueryPage(NamedTuple):
+class QueryPage[T](NamedTuple):
     """Items in order, and the sort key that the next page starts after (None on the last page)."""
 
-    items: list[dict[str, Any]]
+    items: list[T]
     next_sk: str | None
+
+    def read[U](self, read: Callable[[T], U]) -> "QueryPage[U]":
+        """Returns the page with its items as `read` converts them."""
+        return QueryPage([*map(read, self.items)], self.next_sk)
 
 
 def _is_outcome_unknown(error: ServiceError) -> bool:
@@ -189,7 +193,7 @@ class Table:
         limit: int | None = None,
         consistent: bool = False,
         index: Index = PRIMARY,
-    ) -> QueryPage:
+    ) -> QueryPage[dict[str, Any]]:
         """Returns one page of a partition: sort keys that start with `prefix` (or are >= `lowest`), after a position.
 
         With `limit`, reads one item more than it returns, to detect a next page. Reads are eventually consistent by

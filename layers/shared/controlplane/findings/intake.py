@@ -1,4 +1,7 @@
-"""Detections of vendors at runtime: each is stored with its finding."""
+"""Findings that other systems report: advisories, which are external notices, and detections of vendors at runtime.
+
+An advisory is stored only as an inbox item. A detection is stored as a vendor of the project, with its finding.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,6 +22,44 @@ from controlplane.platform.table.legs import Record, set_expression
 from controlplane.platform.table.retry import WriteConflict, retry_on_conflict
 from controlplane.platform.table.table import Check, Leg, LegFailed, Put, Recorded, Unrecorded, Update, table
 from controlplane.projects.store import UnknownProject
+
+_EXISTS = "attribute_exists(pk)"
+
+
+def publish_advisory(discovery: Discovery) -> list[Entry]:
+    """Publishes an advisory as a new item, or replaces its earlier edition. Returns the messages to send.
+
+    Duplicates and editions older than the stored one change nothing. Raises UnknownOrganization, and UnknownProject
+    if the advisory's project no longer exists.
+    """
+    key = keys.inbox_item(*discovery.item_id.location)
+    around: dict[str, Leg] = {"organization": Check(keys.organization(discovery.organization_id), _EXISTS)}
+    if discovery.project_id is not None:
+        project_id = ProjectId.parse(discovery.project_id)
+        if project_id is None:
+            raise UnknownProject
+        around["project"] = Check(keys.project(*project_id.location), _EXISTS)
+
+    def publish() -> list[Entry]:
+        existing = table.get(key)
+        finding = publications.publish_leg(discovery, existing)
+        if finding is None:
+            return []
+        change = Change(discovery.item_id, finding, existing["status"] if existing else None)
+        record = Recorded(
+            Action.ADVISORY_PUBLISH,
+            discovery.organization_id,
+            discovery.item_id,
+            discovery.title,
+            after={"edition": discovery.observed_at},
+        )
+        try:
+            return inbox.transact_and_tell([change], around, record)
+        except LegFailed as failure:
+            errors = {"organization": UnknownOrganization, "project": UnknownProject}
+            raise failure.mapped(errors, WriteConflict) from None
+
+    return retry_on_conflict(publish, "the item")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

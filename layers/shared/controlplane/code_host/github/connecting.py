@@ -1,4 +1,4 @@
-"""Operations of the code host as a person: who they are to our App, and which repositories they can connect.
+"""Connecting repositories: those that installations of our App grant access to, and the people who may connect them.
 
 A person's token is used within one request. It is never stored.
 """
@@ -9,22 +9,18 @@ from functools import cache, partial
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
+from controlplane.code_host.github import client, errors
 from controlplane.code_host.github.app_auth import AppAuth, read_client_secret
-from controlplane.code_host.github.errors import (
-    AccessLost,
-    AppNotConfigured,
-    CodeRejected,
-    InstallationGone,
-)
-from controlplane.code_host.github.installations import to_hosted
 from controlplane.code_host.github.transport import Deadline, Request, RetryPolicy, Transport
 from controlplane.code_host.items import HostedRepository
 from controlplane.platform.core import deadline
 from controlplane.platform.core.settings import settings
 
-# More installations or repositories than these aren't listed. One page is one request.
-_MOST_PAGES = 3
+_GRANTED = "/installation/repositories"
 _PAGE_SIZE = 100
+_SECONDS = 60
+# More installations or repositories than these aren't listed to a person. One page is one request.
+_MOST_PAGES = 3
 # One request of a browser makes all of these calls. The request's budget ends them earlier.
 _POLICY = RetryPolicy(connect_timeout_seconds=2, read_timeout_seconds=4, total_timeout_seconds=10, max_attempts=2)
 _PUBLIC_API = "https://api.github.com"
@@ -34,6 +30,44 @@ _INSTALLATION = "/app/installations/{installation_id}"
 _INSTALLATIONS = "/user/installations"
 _REPOSITORIES = "/user/installations/{installation_id}/repositories"
 _TOKENS = "/login/oauth/access_token"  # nosec B105 (a path)
+
+
+def list_granted(installation_id: int) -> list[HostedRepository]:
+    """Returns all repositories of the installation. Raises AccessLost if it was removed or is suspended."""
+    transport, auth = client.get_transport()
+    return list(_list(transport, auth, installation_id))
+
+
+def _list(transport: Transport, auth: AppAuth, installation_id: int) -> Iterator[HostedRepository]:
+    deadline = Deadline(_SECONDS)
+    auth.quotas.require(installation_id)
+    authorization = auth.metadata_authorization(installation_id, deadline)
+    page, seen = 1, 0
+    while True:
+        url = transport.url(_GRANTED, per_page=str(_PAGE_SIZE), page=str(page))
+        response = transport.send_with_retries(Request("GET", _GRANTED, url, authorization), deadline)
+        auth.quotas.note(installation_id, response)
+        # 401 is of a new token, so the next one tells whether access is lost.
+        response.require(200, {401: errors.HostUnavailable, 403: errors.AccessLost, 404: errors.AccessLost})
+        found = response.read(lambda content: [to_hosted(it, installation_id) for it in content["repositories"]])
+        total = response.read(lambda content: int(content["total_count"]))
+        yield from found
+        page, seen = page + 1, seen + len(found)
+        if not found or seen >= total:
+            return
+
+
+def to_hosted(content: Any, installation_id: int) -> HostedRepository:
+    """Returns a repository that an installation grants access to."""
+    return HostedRepository(
+        hosted_id=int(content["id"]),
+        installation_id=installation_id,
+        owner=content["owner"]["login"],
+        name=content["name"],
+        default_branch=content["default_branch"],
+        html_url=content["html_url"],
+        visibility=content.get("visibility") or ("private" if content["private"] else "public"),
+    )
 
 
 def is_configured() -> bool:
@@ -69,9 +103,9 @@ def check_installation(installation_id: int) -> None:
     url = transport.url(_INSTALLATION.format(installation_id=installation_id))
     with deadline.spending():
         response = auth.send_as_app("GET", _INSTALLATION, url, _deadline())
-    response.require(200, {404: InstallationGone})
+    response.require(200, {404: errors.InstallationGone})
     if response.read(lambda content: content["suspended_at"] is not None):
-        raise InstallationGone(reason="suspended", **response.context)
+        raise errors.InstallationGone(reason="suspended", **response.context)
 
 
 class Person:
@@ -97,7 +131,7 @@ class Person:
                 response = self._transport.send_with_retries(
                     Request("GET", operation, url, self._authorization), _deadline()
                 )
-            response.require(200, dict.fromkeys((401, 403, 404), AccessLost))
+            response.require(200, dict.fromkeys((401, 403, 404), errors.AccessLost))
             total, entries = response.read(read)
             yield entries
             if number * _PAGE_SIZE >= total:
@@ -107,7 +141,7 @@ class Person:
 def identify(code: str) -> Person:
     """Returns the person who the code was issued to. A code works once. Raises CodeRejected, AppNotConfigured."""
     if not settings.github_client_id:
-        raise AppNotConfigured
+        raise errors.AppNotConfigured
     transport, _ = _app()
     with deadline.spending():
         body = {"client_id": settings.github_client_id, "client_secret": read_client_secret(), "code": code}
@@ -116,7 +150,7 @@ def identify(code: str) -> Person:
     # GitHub reports a rejected code with status 200.
     token = response.content.get("access_token") if isinstance(response.content, dict) else None
     if response.status != 200 or not isinstance(token, str) or not token:
-        raise CodeRejected(**response.context)
+        raise errors.CodeRejected(**response.context)
     return Person(transport, token)
 
 
