@@ -13,6 +13,7 @@ from controlplane.api_keys import store as api_keys
 from controlplane.billing import store as billing
 from controlplane.code_host import repositories
 from controlplane.code_host.items import HostedRepository, Link
+from controlplane.findings.intake import ACCEPTED
 from controlplane.organizations import invitations
 from controlplane.organizations import store as organizations
 from controlplane.people import tokens as user_tokens
@@ -25,7 +26,6 @@ from controlplane.projects import audits
 from controlplane.projects import store as projects
 from controlplane.projects.items import Address, ProjectItem
 from controlplane.projects.origins import parse_origin
-from finding_intake.messages import ACCEPTED
 from finding_intake.service import process_finding
 from local.demo_scans import create_scans
 from local.github import setup

@@ -10,9 +10,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from controlplane.erasure import accounts, deletions
-from controlplane.erasure.accounts import FormerAccount, list_last_owned
-from controlplane.erasure.deletions import LastOwnerOf
+from controlplane.erasure import deletions
+from controlplane.erasure.deletions import FormerAccount, LastOwnerOf, list_last_owned
 from controlplane.erasure.personal_data import Subject
 from controlplane.organizations import invitees, members
 from controlplane.organizations import store as organizations
@@ -72,8 +71,8 @@ def delete_account(user_id: str, profile: UserItem | None, *, with_organizations
     if profile:
         remove_profile(profile)
     former = FormerAccount(user_id, normalize_email(profile.email) if profile else None)
-    accounts.remove_choices(former, None)
-    accounts.release_address(former, None)
+    deletions.remove_choices(former, None)
+    deletions.release_address(former, None)
     # From here on, no new request creates a credential for the account, but one in flight may just have written one.
     left += _leave_all(user_id, with_organizations=with_organizations)
     revoked = revoked.add(_revoke_until_none_left(user_id, forget=True))

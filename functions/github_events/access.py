@@ -1,12 +1,14 @@
 """Installations and repositories: what they are called now, and whether our App still has access to them."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 
-from controlplane.code_host import installations
+from controlplane.code_host import installations, repositories
 from controlplane.code_host.github import client, connecting
 from controlplane.code_host.github.errors import AccessLost, InvalidName, RepositoryGone
 from controlplane.code_host.items import HostedRepository, RepositoryItem
+from controlplane.code_host.repositories import UnknownRepository
 from controlplane.platform.queues.messages import HostEvent
 
 
@@ -46,7 +48,8 @@ def refresh(event: HostEvent, catch_up: Callable[[RepositoryItem], None] | None 
         else:
             if catch_up is not None and repository.access_lost_at is not None:
                 catch_up(replace(repository, owner=found.owner, name=found.name))
-            installations.describe(repository.repository_id, found)
+            with suppress(UnknownRepository):
+                repositories.describe(repository.repository_id, found)
 
 
 def _find(

@@ -7,7 +7,7 @@ two attempts at the same time, and none for some time after it has timed out: `n
 """
 
 from controlplane.notify import mail_messages, webhook_deliveries, webhooks
-from controlplane.notify.webhook_deliveries import Begun, EndpointBusy, Held
+from controlplane.notify.webhook_deliveries import Begun, EndpointBusy
 from controlplane.notify.webhooks import Attempt
 from controlplane.platform.core import clock, keyring
 from controlplane.platform.core.ids import EventId, WebhookId
@@ -16,6 +16,7 @@ from controlplane.platform.core.settings import settings
 from controlplane.platform.queues import messages
 from controlplane.platform.queues.messages import DeliverWebhook, Message, OrganizationEvent
 from controlplane.platform.queues.worker import Delayed, Postponed
+from controlplane.platform.table.leases import Held
 from notifications import formats, payloads, transport
 from notifications.transport import NotDelivered
 

@@ -11,7 +11,7 @@ Every step can be repeated: a worker that takes over after a crash does the same
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import NamedTuple
 from urllib.parse import quote
 
@@ -201,15 +201,7 @@ def to_issue(scan: ScanItem, finding: Finding, known: HistoryItem, project: Proj
     place, fix, catalog = finding.location, fix_for(finding, project), catalogue().vendors
     vendors_of = map(catalog.__getitem__, finding.vendor_ids)
     lines = f"#L{place.start_line}" + (f"-L{place.end_line}" if place.end_line > place.start_line else "")
-    location = Location(
-        path=place.path,
-        start_line=place.start_line,
-        end_line=place.end_line,
-        start_column=place.start_column,
-        end_column=place.end_column,
-        snippet=place.snippet,
-        permalink=f"{scan.repository_url}/blob/{scan.head_commit_sha}/{quote(place.path)}{lines}",
-    )
+    permalink = f"{scan.repository_url}/blob/{scan.head_commit_sha}/{quote(place.path)}{lines}"
     return FindingItem(
         fingerprint=known.fingerprint,
         rule_id=finding.rule_id,
@@ -218,7 +210,7 @@ def to_issue(scan: ScanItem, finding: Finding, known: HistoryItem, project: Proj
         category=finding.category,
         severity=finding.severity,
         priority=finding.priority,
-        location=location,
+        location=Location(**asdict(place), permalink=permalink),
         remediation=finding.remediation,
         references=finding.references,
         first_seen_at=known.first_seen_at,

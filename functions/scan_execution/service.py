@@ -18,7 +18,6 @@ from controlplane.code_host import repositories
 from controlplane.code_host.github.client import CodeHost, connect
 from controlplane.code_host.github.errors import TarballTooLarge
 from controlplane.code_host.items import RepositoryItem
-from controlplane.code_host.repositories import UnknownRepository
 from controlplane.platform.core import clock
 from controlplane.platform.core.ids import ScanId
 from controlplane.platform.core.settings import settings
@@ -27,7 +26,7 @@ from controlplane.platform.queues.messages import ExecuteScan, PublishScan
 from controlplane.platform.table.leases import Lease
 from controlplane.platform.table.table import Put
 from controlplane.scans import execution, reads, unlocks
-from controlplane.scans.attempt import PermanentFailure, code_host_errors, run_attempt
+from controlplane.scans.execution import PermanentFailure, code_host_errors, run_attempt
 from controlplane.scans.items import Coverage, CoveredKind, Failure, ScanItem, Stage, UnknownScan
 from controlplane.scans.reads import stored_leg
 from openassent_analysis import Analysis
@@ -75,7 +74,9 @@ def execute_scan(message: ExecuteScan, connect_host: Callable[[int], CodeHost] =
 def _run(lease: Lease, scan: ScanItem, folder: Path, connect_host: Callable[[int], CodeHost], examine: Examine) -> None:
     stages, listing = Stages(lease, scan), Listing()
     with stages.run("fetch"):
-        repository = _find_repository(scan)
+        repository = repositories.find_repository(scan.repository_id)
+        if repository is None:
+            raise PermanentFailure(_GONE)
         unpacked = _fetch(scan, repository, folder, connect_host, listing)
         skipped = unpacked.skipped + Counter({NOT_ANALYZED: listing.only_manifests})
         lacks_files = bool(unpacked.cut or listing.left_out)
@@ -121,14 +122,6 @@ def _complete(scan: ScanItem, lease: Lease, coverage: Coverage) -> None:
         publish_unlocked(replace(scan, findings_attempt=lease.attempt))
         _, sent = execution.complete_scan(scan, lease, finding_count, issue_count, coverage)
     messages.dispatch(*sent)
-
-
-def _find_repository(scan: ScanItem) -> RepositoryItem:
-    """Returns the scan's repository. Raises PermanentFailure if it was disconnected."""
-    try:
-        return repositories.get_repository(scan.repository_id)
-    except UnknownRepository:
-        raise PermanentFailure(_GONE) from None
 
 
 def _fetch(

@@ -9,7 +9,7 @@ from controlplane.platform.queues import messages
 from controlplane.platform.queues.messages import PrepareScan
 from controlplane.platform.table.leases import Lease
 from controlplane.scans import requests
-from controlplane.scans.attempt import PermanentFailure, code_host_errors, run_attempt
+from controlplane.scans.execution import PermanentFailure, code_host_errors, run_attempt
 from controlplane.scans.items import Access, Failure, RequestItem
 from controlplane.scans.requests import Subject, Target
 

@@ -21,6 +21,7 @@ from controlplane.platform.queues.outbox import Entry
 from controlplane.platform.table.table import table
 from controlplane.scans import requests
 from local.github import setup
+from local.template import load_template
 from tests.e2e.deployment import Invoked, Stack
 from tests.e2e.external import ExternalServices
 from tests.e2e.people import Caller, Operator
@@ -29,15 +30,7 @@ from tests.support.github_faults import Fault
 from tests.support.table import PREPARED
 from tests.support.world import World
 
-QUEUES = (
-    "ScanPreparation",
-    "ScanExecution",
-    "IssueCreation",
-    "FindingIntake",
-    "GithubEvents",
-    "Notifications",
-    "Emails",
-)
+QUEUES = [name for name, it in load_template()["Mappings"]["Functions"].items() if "VisibilityTimeout" in it]
 
 
 @contextmanager

@@ -1,6 +1,5 @@
 """Retention: items past their retention period expire and are reported as expired, and nothing else is."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -271,8 +270,7 @@ class TestResolvedItems:
         assert item_id is not None
         table.delete_all([keys.inbox_item(*InboxItemId.stored(item_id).location)], PREPARED)
         assert vendors.decide_vendor(project, "segment", "ignored", company.owner.user_id) is None
-        later = replace(detection(project.project_id), observed_at="2026-03-04T06:00:00.000Z")
-        intake.record_detection(later)
+        intake.record_detection(detection(project.project_id, observedAt="2026-03-04T06:00:00.000Z"))
         assert inbox.get_item(InboxItemId.stored(item_id)).status == "resolved"
 
     def test_resolved_items_are_kept_if_the_days_are_0(

@@ -233,7 +233,7 @@ def _review_many(scene: Scene) -> Callable[[], Reply]:
 def _vendor_form(scene: Scene) -> Callable[[], Reply]:
     made = detection(make_project(scene.company).project_id)
     intake.record_detection(made)
-    finding = made.as_discovery(scene.company.organization_id)
+    finding = made.as_discovery()
     return scene.form(f"/inbox/{finding.item_id}/vendor", decision="approve")
 
 

@@ -1,12 +1,13 @@
 """Creates scan requests and scans for tests, in place of the workers."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import fields, replace
 from typing import Any
 
 from pydantic import TypeAdapter
 
-from controlplane.code_host import installations, repositories
+from controlplane.code_host import repositories
 from controlplane.code_host.items import HostedRepository, RepositoryItem
 from controlplane.platform.core.ids import ScanRequestId
 from controlplane.platform.queues.messages import PrepareScan, Queue
@@ -144,4 +145,5 @@ def stored_repository(repository: RepositoryItem) -> dict[str, Any]:
 def describe(repository: RepositoryItem, **changes: object) -> None:
     """Describes the repository as it was read, with these changes, as an event of the code host does."""
     described = {it.name: getattr(repository, it.name) for it in fields(HostedRepository)}
-    installations.describe(repository.repository_id, HostedRepository(**{**described, **changes}))
+    with suppress(repositories.UnknownRepository):
+        repositories.describe(repository.repository_id, HostedRepository(**{**described, **changes}))

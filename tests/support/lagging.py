@@ -36,7 +36,7 @@ type Call = Callable[[str, dict[str, Any]], Any]
 type Place = tuple[str, str]
 
 _WRITES = {"PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem", "TransactWriteItems"}
-_WORKERS = {queue.value.replace("-", "_") for queue in Queue}
+_WORKERS = {queue.replace("-", "_") for queue in Queue}
 _open: list["LaggingTables"] = []
 _deciding: ContextVar[bool] = ContextVar("deciding", default=False)
 

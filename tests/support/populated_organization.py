@@ -1,5 +1,6 @@
 """An organization with every kind of item, and checks of what remains after its deletion."""
 
+import json
 from dataclasses import dataclass
 from typing import Any
 
@@ -7,8 +8,7 @@ from controlplane.code_host import repositories
 from controlplane.code_host.items import RepositoryItem
 from controlplane.feedback import store as feedback
 from controlplane.findings import inbox, intake, issue_attempts, vendors
-from controlplane.findings.intake import Detection
-from controlplane.findings.items import RuntimeVendor
+from controlplane.findings.intake import RuntimeVendorDetection
 from controlplane.organizations import defaults as default_organizations
 from controlplane.platform.core import ids
 from controlplane.platform.queues.outbox import delete_entry, new_entry
@@ -69,17 +69,11 @@ def populate_organization(world: World, company: Company | None = None) -> Popul
     return PopulatedOrganization(company, secrets, project, repository, scan, request_id, audit.audit_id)
 
 
-def detection(project_id: str, vendor_id: str = "segment") -> Detection:
-    vendor = RuntimeVendor(project_id, vendor_id, "Segment", "segment.com")
-    return Detection(
-        vendor=vendor,
-        category="analytics",
-        title="Segment was seen",
-        summary="It was.",
-        priority="P2",
-        evidence=(),
-        observed_at=OBSERVED_AT,
-    )
+def detection(project_id: str, vendor_id: str = "segment", **fields: Any) -> RuntimeVendorDetection:
+    """Returns the message of a detection. fields: as senders name them."""
+    usual = {"name": "Segment", "domain": "segment.com", "category": "analytics", "observedAt": OBSERVED_AT}
+    found = {"projectId": project_id, "vendorId": vendor_id, **usual, **fields}
+    return RuntimeVendorDetection.model_validate_json(json.dumps(found))
 
 
 def kinds_containing(*texts: str) -> set[str]:

@@ -11,6 +11,7 @@ from controlplane.findings.items import Evidence, Fix, GithubIssue, InboxItem, L
 from controlplane.platform.core.ids import ProjectId
 from controlplane.platform.core.settings import settings
 from tests.support.browser import Browser, text_of
+from tests.support.populated_organization import detection
 from tests.support.world import Company, World
 
 HOSTILE = "\"><script>alert(1)</script>{{739*911}}'&"
@@ -178,19 +179,9 @@ class TestIssue:
 class TestVendor:
     @pytest.fixture
     def seen(self, company: Company, repository: RepositoryItem) -> InboxItem:
-        vendor = RuntimeVendor(repository.links[0].project_id, "segment", "Segment", "segment.com")
-        intake.record_detection(
-            intake.Detection(
-                vendor=vendor,
-                category=None,
-                title="New vendor: Segment",
-                summary="It was loaded.",
-                priority="P2",
-                evidence=(Evidence("A page", "https://shop.example.com/"),),
-                observed_at="2026-03-04T05:06:07.000Z",
-                before_consent=True,
-            )
-        )
+        page = {"seenOn": ["https://shop.example.com/"], "beforeConsent": True}
+        seen = detection(repository.links[0].project_id, category=None, observedAt="2026-03-04T05:06:07.000Z", **page)
+        intake.record_detection(seen)
         found = inbox.list_items(company.organization_id, "open", 10, None).items
         return next(item for item in found if item.source == "runtime")
 

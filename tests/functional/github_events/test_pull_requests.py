@@ -15,6 +15,7 @@ from controlplane.platform.core import ids
 from controlplane.platform.core.ids import ScanId, ScanRequestId
 from controlplane.platform.queues import messages
 from controlplane.platform.queues.messages import PrepareScan, Queue
+from controlplane.platform.table import leases
 from controlplane.platform.table.stored import to_map
 from controlplane.platform.table.table import Put, Update, table
 from controlplane.scans import queue as scan_starts
@@ -365,17 +366,17 @@ class TestStored:
         table.put(Put(item.to_item()), PREPARED)
         first = pull_requests.claim(item.key)
         now.advance(149)
-        with pytest.raises(pull_requests.BeingReported) as reported:
+        with pytest.raises(leases.Held) as reported:
             pull_requests.claim(item.key)
         assert reported.value.seconds == 1
         now.advance(1)
         second = pull_requests.claim(item.key)
         assert first is not None
         assert second is not None
-        with pytest.raises(pull_requests.ClaimLost):
+        with pytest.raises(leases.LeaseLost):
             pull_requests.record(item.key, first[0], comment="late")
         pull_requests.release(item.key, first[0])
-        with pytest.raises(pull_requests.BeingReported):
+        with pytest.raises(leases.Held):
             pull_requests.claim(item.key)
         pull_requests.record(item.key, second[0], comment="first")
         pull_requests.release(item.key, second[0])

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from controlplane.findings import vendors
+from controlplane.findings.intake import ACCEPTED
 from controlplane.projects import store as projects
 from controlplane.projects.items import ProjectItem
-from finding_intake.messages import ACCEPTED
 from finding_intake.service import process_finding
 from tests.functional.projects.conftest import Organization
 from tests.support.api import Api, Reply

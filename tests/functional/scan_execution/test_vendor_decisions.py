@@ -5,13 +5,12 @@ from collections.abc import Callable
 import pytest
 
 from controlplane.findings import intake, vendors
-from controlplane.findings.intake import Detection
-from controlplane.findings.items import RuntimeVendor
 from controlplane.findings.vendors import VendorState
 from controlplane.projects.store import get_project
 from tests.functional.projects.builders import make_project
 from tests.functional.scan_execution.conftest import Story
 from tests.support.api import Api
+from tests.support.populated_organization import detection
 from tests.support.repeated_scans import BING, GA, HOTJAR, Audit, page
 from tests.support.world import Company
 
@@ -62,16 +61,8 @@ def test_the_decision_of_a_person_on_the_finding_is_kept(decided, decide: Decide
 
 
 def test_a_vendor_is_recognized_by_the_domain_that_the_runtime_saw(decide: Decide, audit: Audit):
-    detection = Detection(
-        vendor=RuntimeVendor(audit.repository.links[0].project_id, "ga4-tag", "GA4", "www.google-analytics.com"),
-        category="analytics",
-        title="GA4 was seen",
-        summary="",
-        priority="P2",
-        evidence=(),
-        observed_at="2026-03-04T05:00:00.000Z",
-    )
-    intake.record_detection(detection)
+    project_id = audit.repository.links[0].project_id
+    intake.record_detection(detection(project_id, "ga4-tag", name="GA4", domain="www.google-analytics.com"))
     decide("ga4-tag", "approved")
     decide("hotjar.com", "ignored")
     audit.scan({"a.html": page(GA, HOTJAR, BING)})

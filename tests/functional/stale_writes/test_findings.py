@@ -1,7 +1,7 @@
 """Writes about findings and vendors."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -61,7 +61,7 @@ class Vendor:
         return keys.vendor(*self.project.project_id.location, "segment")
 
     def detect(self, at: str = OBSERVED_AT) -> None:
-        intake.record_detection(replace(detection(self.project.project_id), observed_at=at))
+        intake.record_detection(detection(self.project.project_id, observedAt=at))
 
     def approve(self) -> None:
         vendors.decide_vendor(self.project, "segment", "approved", self.decided_by)

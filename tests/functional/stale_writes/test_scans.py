@@ -225,7 +225,7 @@ def report_that_another_worker_makes(_: World) -> Case:
     return (
         lambda: pull_requests.record(PULL_REQUEST.key, "mine", comment="stale"),
         lambda: table.update(other, PREPARED),
-        pull_requests.ClaimLost,
+        leases.LeaseLost,
     )
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from controlplane.access.sign_in import Claims, sign_in
-from controlplane.erasure import accounts, deletions
+from controlplane.erasure import deletions
 from controlplane.erasure.cleanup import SETTLED_AFTER_SECONDS
 from controlplane.feedback import store as feedback
 from controlplane.notify import subscriptions
@@ -81,7 +81,7 @@ def test_everything_that_keys_find_is_removed(  # noqa: PLR0917
     now: FakeClock,
     monkeypatch: pytest.MonkeyPatch,
 ):
-    monkeypatch.setattr(accounts, "_PAGE", page)
+    monkeypatch.setattr(deletions, "_PAGE", page)
     fill(person, world)
     redeemed(api, person)
     request_code(api).approved(person.user_id)

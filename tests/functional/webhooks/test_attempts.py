@@ -3,11 +3,12 @@
 import pytest
 
 from controlplane.notify import webhook_deliveries, webhooks
-from controlplane.notify.webhook_deliveries import EndpointBusy, Held, UnknownDelivery
+from controlplane.notify.webhook_deliveries import EndpointBusy, UnknownDelivery
 from controlplane.notify.webhooks import TIMEOUT, Attempt
 from controlplane.platform.core.ids import EventId
 from controlplane.platform.queues import messages
 from controlplane.platform.table import keys
+from controlplane.platform.table.leases import Held
 from controlplane.platform.table.table import Delete, Update, table
 from tests.support.endpoints import FAILED, begin, delivered, endpoint
 from tests.support.table import PREPARED

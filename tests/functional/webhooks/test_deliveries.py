@@ -14,7 +14,7 @@ from controlplane.platform.core import clock, tokens
 from controlplane.platform.core.plans import LOW_CREDITS
 from controlplane.platform.queues import events, messages
 from controlplane.platform.queues.messages import OrganizationEvent, Queue
-from notifications import payloads
+from notifications import formats
 from notifications.service import process
 from ops import members
 from tests.support.audits import make_issue, make_scan
@@ -75,7 +75,7 @@ def test_a_leaked_keys_event_says_where_it_was_found(line, company, now):
     (event,) = sent(line)
     assert (event["type"], event["data"]["apiKey"]["name"]) == ("key.leaked", "deploy")
     assert event["data"]["leak"] == {"source": "commit", "url": place}
-    assert f"was found at <{place}|{place}>, and is revoked" in payloads.text_of(event)
+    assert f"was found at <{place}|{place}>, and is revoked" in formats.text_of(event)
 
 
 def test_slack_gets_a_text_for_each_event(line, company, world, now):
@@ -103,7 +103,7 @@ def test_slack_gets_a_text_for_each_event(line, company, world, now):
         f"*Acme*: <{page}/members|an admin> joined",
     ):
         assert expected in texts
-    assert {*payloads._TEXTS} == {*events.WEBHOOK_EVENTS}
+    assert {*formats._TEXTS} == {*events.WEBHOOK_EVENTS}
 
 
 def test_only_enabled_endpoints_that_existed_and_want_the_event_get_it(line, company, world, now):

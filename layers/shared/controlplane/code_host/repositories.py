@@ -125,33 +125,57 @@ def connect_repository(
         connected = RepositoryId.stored((failure.item or {})["repositoryId"])
         if connected != repository.repository_id:  # if equal, our own write, whose response was lost
             named = Check(name_key, "#repositoryId = :id", {"id": connected})
-            return _update_description(connected, hosted, {**(extra_legs or {}), "name": named})
+            return describe(connected, hosted, {**(extra_legs or {}), "name": named})
     return repository
 
 
-def _update_description(
-    repository_id: RepositoryId, hosted: HostedRepository, extra_legs: Mapping[str, Leg]
+def describe(
+    repository_id: RepositoryId, hosted: HostedRepository, extra_legs: Mapping[str, Leg] | None = None
 ) -> RepositoryItem:
+    """Stores the code host's facts about the repository. Its links and scans stay, also if it was renamed.
+
+    extra_legs: those of a person who connects it again; they check its name, and come first. Without them, nothing
+    changes if the repository is connected through another installation now. Raises UnknownRepository.
+    """
     values = hosted.described
 
     def update() -> RepositoryItem:
         stored = get_repository(repository_id)
-        before = stored.described
-        read = {f"read{name}": value for name, value in before.items()}
-        change = Update(
-            keys.repository(*repository_id.location),
-            f"{set_expression(values)} REMOVE #accessLostAt",
-            " AND ".join(f"#{name} = :read{name}" for name in before),
-            {**values, **read},
-        )
-        record = stored.recorded(Action.REPOSITORY_UPDATE, before=before, after=values)
+        before, after = {**stored.described, "accessLostAt": stored.access_lost_at}, {**values, "accessLostAt": None}
+        if extra_legs is None and (before == after or stored.installation_id != hosted.installation_id):
+            return stored
+        read = {f"read{name}": value for name, value in stored.described.items()}
+        legs: dict[str, Leg] = {
+            **(_rename_legs(stored, hosted) if extra_legs is None else extra_legs),
+            "repository": Update(
+                stored.key,
+                f"{set_expression(values)} REMOVE #accessLostAt",
+                " AND ".join(f"#{name} = :read{name}" for name in stored.described),
+                {**values, **read},
+            ),
+        }
         try:
-            table.transact({**extra_legs, "repository": change}, record)
+            table.transact(legs, stored.recorded(Action.REPOSITORY_UPDATE, before=before, after=after))
         except LegFailed as failure:
-            raise failure.mapped({"name": UnknownRepository, "repository": WriteConflict}) from None
+            errors = dict.fromkeys(("repository", "newName", "formerName"), WriteConflict)
+            raise failure.mapped({**errors, "name": UnknownRepository}) from None
         return replace(stored, **asdict(hosted), access_lost_at=None)
 
     return retry_on_conflict(update, "the repository")
+
+
+def _rename_legs(stored: RepositoryItem, hosted: HostedRepository) -> dict[str, Leg]:
+    """Returns the legs that move the claim to the repository's name, if it was renamed."""
+    before = keys.repository_name(stored.organization_id, stored.owner, stored.name)
+    after = keys.repository_name(stored.organization_id, hosted.owner, hosted.name)
+    if before == after:
+        return {}
+    # No two repositories have the same name at the code host, so another one that has it here was renamed, too.
+    legs: dict[str, Leg] = {"newName": Put({**after._asdict(), "repositoryId": stored.repository_id})}
+    named = table.get(before)
+    if named is not None and named["repositoryId"] == stored.repository_id:
+        legs["formerName"] = Delete(before, "#repositoryId = :id", {"id": stored.repository_id})
+    return legs
 
 
 def link_project(repository_id: RepositoryId, link: Link) -> RepositoryItem:

@@ -1,7 +1,7 @@
 """Background cleanup of deletions. It removes all leftover items, even if a sweep crashes at any point.
 
 Work is done in pages of at most 100 items. The position is stored after each page that is not the last of its kind, and
-the work item is removed last, so a crash loses no work and every page can be repeated. `leftovers` and `accounts`
+the work item is removed last, so a crash loses no work and every page can be repeated. `leftovers` and `deletions`
 define what is removed, page by page. A completed scan also leaves a work item, for the expiry of earlier scans'
 findings.
 
@@ -14,7 +14,7 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-from controlplane.erasure import accounts, leftovers
+from controlplane.erasure import deletions, leftovers
 from controlplane.platform.core import clock, ids
 from controlplane.platform.core.ids import ScanId
 from controlplane.platform.queues.deletion_items import DeletionItem
@@ -95,8 +95,8 @@ def _continue(deletion: DeletionItem) -> DeletionItem | None:
 def _steps_of(deletion: DeletionItem, *, final: bool) -> list[Callable[[str | None], str | None]]:
     """Returns the steps of the deletion. Each takes a position and returns the next one."""
     if ids.is_root(ids.USER, deletion.subject_id):
-        account = accounts.FormerAccount(deletion.subject_id, deletion.address)
-        return [partial(step, account) for step in accounts.STEPS]
+        account = deletions.FormerAccount(deletion.subject_id, deletion.address)
+        return [partial(step, account) for step in deletions.STEPS]
     subject = leftovers.Subject.of(deletion, final=final)
     return [partial(step, subject) for step in _STEPS[deletion.subject_id.partition("_")[0]]]
 

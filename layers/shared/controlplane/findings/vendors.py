@@ -147,7 +147,10 @@ def decide_vendor(
             before={vendor_id: vendor.state} if vendor else {},
             after={vendor_id: state},
         )
-        changes = [_resolution(finding, user_id)] if finding and finding.status != "resolved" else []
+        changes = []
+        if finding and finding.status != "resolved":
+            resolved = inbox.status_leg(finding, "resolved", inbox.new_version(), user_id)
+            changes = [Change(finding.item_id, resolved, finding.status)]
         try:
             inbox.transact_and_tell(changes, legs, record)
         except LegFailed as failure:
@@ -165,11 +168,6 @@ def see_vendor(project_id: ProjectId, vendor_id: str) -> Seen:
         [keys.vendor(*project_id.location, vendor_id), keys.inbox_item(*finding_id.location)]
     )
     return Seen(VendorItem.from_item(vendor) if vendor else None, InboxItem.from_item(finding) if finding else None)
-
-
-def _resolution(finding: InboxItem, decided_by: str) -> Change:
-    leg = inbox.status_leg(finding, "resolved", inbox.new_version(), decided_by)
-    return Change(finding.item_id, leg, finding.status)
 
 
 def _decision(

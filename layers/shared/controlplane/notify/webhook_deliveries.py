@@ -19,6 +19,7 @@ from controlplane.platform.queues import events, messages
 from controlplane.platform.queues.messages import DeliverWebhook, Queue
 from controlplane.platform.queues.outbox import Entry
 from controlplane.platform.table import keys
+from controlplane.platform.table.leases import Held
 from controlplane.platform.table.legs import Leg, Put, Unrecorded, Update, set_expression
 from controlplane.platform.table.retry import ConditionFailed, LegFailed, StoreError, WriteConflict, retry_on_conflict
 from controlplane.platform.table.stored import to_map
@@ -45,13 +46,6 @@ class UnknownDelivery(NotFound):
 
 class EndpointDisabled(Conflict):
     message = "The endpoint is disabled. Enable it first."
-
-
-class Held(StoreError):
-    """Another worker makes an attempt at the delivery, for at most `seconds` more."""
-
-    def __init__(self, seconds: int) -> None:
-        self.seconds = seconds
 
 
 class EndpointBusy(StoreError):
@@ -159,7 +153,7 @@ def own_event(organization_id: str, event_id: str) -> EventId:
 def begin_attempt(webhook_id: WebhookId, event_id: EventId, attempt: int) -> Begun | None:
     """Takes the delivery and a slot of its endpoint for the attempt. Returns None if there is nothing to do anymore.
 
-    Raises Held and EndpointBusy.
+    Raises Held while another worker makes it, and EndpointBusy.
     """
 
     def begin() -> Begun | None:

@@ -237,18 +237,12 @@ def find_repository(repository_id: str) -> RepositoryItem | None:
     return repositories.find_repository(parsed) if parsed is not None else None
 
 
-class Requested(NamedTuple):
-    """A new request, and its state right after its message was sent. None if that couldn't be read."""
-
-    request: RequestItem
-    outcome: Outcome | None
-
-
 def request_scan(
     repository: RepositoryItem, project_id: str | None, user_id: str, extra_legs: Mapping[str, Leg]
-) -> Requested:
+) -> tuple[RequestItem, Outcome | None]:
     """Requests a scan of the linked project, by default the first one that still exists.
 
+    Returns the request, and its state right after its message was sent, or None if that couldn't be read.
     `extra_legs` precede those of the request in the transaction. Raises RepositoryNotLinked, ScanInProgress, and
     UnknownRepository.
     """
@@ -259,7 +253,7 @@ def request_scan(
             request, message = create_request(repository, link, requested_by=user_id, extra_legs=extra_legs)
         except ProjectGone:
             continue
-        return Requested(request, messages.dispatch_and_read(message, partial(_look, request.request_id)))
+        return request, messages.dispatch_and_read(message, partial(_look, request.request_id))
     raise RepositoryNotLinked
 
 

@@ -6,7 +6,7 @@ the same rules. The transaction that charges for it writes an item, which the co
 scan that is completed before that has an entry, so that it is unlocked in the background.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import suppress
 from typing import Literal
 
@@ -80,33 +80,26 @@ def charge(scan: ScanItem, caller_id: str, message: Entry, balance: BillingItem 
     if scan.findings_expired:
         raise NothingToUnlock(scan.status, "findings_expired")
     price, account = scan.unlock_credits, balance or charges.unread(scan.organization_id)
-    unlocking = _unlocking_legs(scan, caller_id, message)
+    unlocking, is_included = _unlocking_legs(scan, caller_id, message), False
 
     def unlock() -> Outcome:
-        nonlocal account
-        legs = unlocking | payment_legs(scan) | charges.charge_legs(account, scan.scan_id, price, caller_id)
+        nonlocal account, is_included
+        legs = dict(unlocking)
+        if not is_included:
+            legs |= payment_legs(scan) | charges.charge_legs(account, scan.scan_id, price, caller_id)
         try:
-            table.transact(legs, _recorded(scan, -price, legs.get("topUp")))
+            table.transact(legs, _recorded(scan, 0 if is_included else -price, legs.get("topUp")))
         except LegFailed as failure:
             if _is_unlocked(failure):
                 return "already"
             if failure.leg == "report":
-                return _unlock_included(scan, unlocking)
-            account = _read_account(failure, price)
+                is_included = True
+            else:
+                account = _read_account(failure, price)
             raise WriteConflict from None
-        return "charged"
+        return "included" if is_included else "charged"
 
     return retry_on_conflict(unlock, "the balance")
-
-
-def _unlock_included(scan: ScanItem, unlocking: Mapping[str, Leg]) -> Outcome:
-    try:
-        table.transact(unlocking, _recorded(scan, 0))
-    except LegFailed as failure:
-        if _is_unlocked(failure):
-            return "already"
-        raise
-    return "included"
 
 
 def _recorded(scan: ScanItem, charged: int, top_up: Leg | None = None) -> Recorded:
