@@ -12,8 +12,7 @@ from benchmarks import package
 from benchmarks.environment import PEER_TABLE, environments
 from benchmarks.machine import certificate, engine
 from benchmarks.package import Package
-from benchmarks.process import Target
-from benchmarks.recording import Recording
+from benchmarks.process import Recording, Target
 from benchmarks.wire import Recorder, Replay, Server
 from benchmarks.world import World, populate_peer
 

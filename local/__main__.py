@@ -127,11 +127,32 @@ def _serve(port: int, hosts: set[str]) -> None:
 
 def _print_screen(port: int, credentials: dict[str, Any]) -> None:
     """Prints the screen as soon as the server answers."""
-    from local import screen  # noqa: PLC0415
-
     while not checkout.is_listening(port):
         pass
-    print(screen.render(credentials), flush=True)
+    print(_render(credentials), flush=True)
+
+
+def _render(credentials: dict[str, Any]) -> str:
+    """Renders the screen, with commands to paste, for the contents of credentials.json."""
+    from jinja2 import Template  # noqa: PLC0415
+
+    from controlplane.platform.core.plans import REGIONS  # noqa: PLC0415
+
+    key, users = credentials["apiKeys"][0], credentials["users"]
+    organization = next(it for it in credentials["organizations"] if it["organizationId"] == key["organizationId"])
+    owner = next(it for it in users if (it["organizationId"], it["role"]) == (key["organizationId"], "owner"))
+    text: str = Template((ROOT / "local/templates/screen.txt").read_text()).render(
+        users=users,
+        width=max(len(it["email"]) for it in users),
+        base_url=credentials["baseUrl"],
+        slug=organization["slug"],
+        key=key["key"],
+        token=owner["accessToken"],
+        region=next(iter(REGIONS)),
+        repository=credentials["repositories"][0]["repositoryId"],
+        credentials=checkout.CREDENTIALS.relative_to(ROOT, walk_up=True),
+    )
+    return f"\n{text}"
 
 
 def _read_port() -> int:

@@ -8,8 +8,8 @@ from typing import Any
 from fastapi.openapi.utils import get_openapi
 
 from controlplane.platform.core.scopes import API_KEY_SCOPES, SCOPES
+from controlplane.platform.http import deprecations
 from controlplane.platform.http.route import routes_of
-from scripts.openapi import deprecations
 from scripts.openapi.components import FAILURES, OAUTH, Components, header_name
 from scripts.openapi.documents import documents
 from scripts.openapi.operations import finish
@@ -17,6 +17,13 @@ from scripts.openapi.schemas import REFERENCE, enumerations
 from scripts.openapi.texts import ABOUT, FIXED
 
 ROOT = Path(__file__).parents[2]
+
+_DEPRECATIONS = """\
+A response to a request that uses one of these has three headers: `Deprecation` (RFC 9745) with the date since when,
+`Sunset` (RFC 8594) with the date until when it works at least, and `Link` to this section and to the operation that
+replaces a deprecated one. A deprecated field of a response has no header, because the server can't know whether you
+read it.
+"""
 
 
 def apps() -> dict[str, Any]:
@@ -33,7 +40,7 @@ def describe() -> dict[str, Any]:
     components.schemas.extend()
     document: dict[str, Any] = {
         "openapi": "3.1.0",
-        "info": {**FIXED["info"], "description": ABOUT.replace("{deprecations}", deprecations.section())},
+        "info": {**FIXED["info"], "description": ABOUT.replace("{deprecations}", _deprecations())},
         "externalDocs": FIXED["externalDocs"],
         "servers": FIXED["servers"],
         "tags": _tags(paths),
@@ -48,6 +55,11 @@ def describe() -> dict[str, Any]:
         if f'"{REFERENCE}{name}"' not in written:
             del document["components"]["schemas"][name]
     return document
+
+
+def _deprecations() -> str:
+    """Returns the section on deprecations as Markdown, without its heading."""
+    return "\n".join([_DEPRECATIONS, *(f"- {one.subject}. {one.notice}" for one in deprecations.ALL)])
 
 
 def _paths(components: Components) -> dict[str, Any]:

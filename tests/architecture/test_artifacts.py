@@ -33,8 +33,8 @@ def write(path: Path, content: str = "") -> Path:
 @pytest.fixture
 def layer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Creates a small version of a layer as SAM builds it."""
-    ordinary = artifacts.run_script
-    monkeypatch.setattr(artifacts, "run_script", lambda name, to: name == "dataclass_code" or ordinary(name, to))
+    ordinary = artifacts.precompile
+    monkeypatch.setattr(artifacts, "precompile", lambda what, to: what == "dataclasses" or ordinary(what, to))
     packages = tmp_path / "build" / "SharedLayer" / "python"
     write(packages / "awsclient" / "__init__.py", '"""Ours."""\n')
     write(packages / "requirements.txt")

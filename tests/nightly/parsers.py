@@ -40,7 +40,6 @@ from openassent_analysis import (
     addresses,
     engine,
     files,
-    gates,
     gating,
     libraries,
     manifests,
@@ -54,6 +53,7 @@ from openassent_analysis.calls import calls as vendor_calls
 from openassent_analysis.catalogue import catalogue
 from openassent_analysis.examine import examine
 from openassent_analysis.gates import options
+from openassent_analysis.gates.texts import implied_by_text
 from openassent_analysis.gating import OPEN, Export, Gate, Gating, Use
 from openassent_analysis.inventory import manifests as stocked
 from openassent_analysis.inventory.listing import Listing
@@ -319,7 +319,7 @@ PARSERS: dict[str, Call | tuple[Call, int]] = {
     "addresses of other files": _addresses,
     "constants": _fold,
     "templates": _read_templates,
-    "gates of templates": lambda text: gates.template_gates(text, holds=True),
+    "gates of templates": lambda text: implied_by_text(text, holds=True),
     "options of consent libraries": _read_options,
     "places": _locate,
     "calls of vendors": lambda text: [*vendor_calls().in_text(text, text), *vendor_calls().places_in(text)],

@@ -3,8 +3,6 @@
 from collections.abc import Callable
 from typing import Any
 
-import pytest
-
 from controlplane.findings import inbox
 from controlplane.organizations import members
 from controlplane.platform.core.actions import Action
@@ -15,9 +13,7 @@ from tests.support.audits import make_issue, make_scan
 from tests.support.each import each
 from tests.support.endpoints import URL, delivered, endpoint
 from tests.support.operations import Operation, operations
-from tests.support.sqs import FakeSqs
 from tests.support.table import restored
-from tests.support.world import World
 
 type Sent = tuple[dict[str, str], dict[str, Any] | None]
 
@@ -130,7 +126,7 @@ OF_NO_ORGANIZATION = {
     "saveActiveOrganization",
     "revokeSession",
     "receiveWebhook",
-    # It changes the organizations of the keys in the report: tests/functional/api_keys/test_leaked.py.
+    # It changes the organizations of the keys in the report: tests/functional/api_keys/test_leaked_keys.py.
     "receiveLeakReport",
 }
 CHANGING = {
@@ -154,9 +150,7 @@ def send(api: Api, operation: Operation, token: str, sent: Sent, **headers: str)
 
 
 @each("name", CASES, around=restored)
-def test_each_success_writes_one_entry_and_no_refusal_writes_any(
-    name: str, api: Api, world: World, sqs: FakeSqs, monkeypatch: pytest.MonkeyPatch
-):
+def test_each_success_writes_one_entry_and_no_refusal_writes_any(name, api, world, sqs, monkeypatch):
     monkeypatch.setitem(settings.__dict__, "issue_wait_seconds", 0)
     action, prepare = CASES[name]
     subject, operation = Subject(world, api), CHANGING[name]
@@ -194,23 +188,15 @@ def test_each_success_writes_one_entry_and_no_refusal_writes_any(
         assert written == []
 
 
-def test_operations_of_no_organization_write_no_entry(api: Api, world: World):
+def test_operations_of_no_organization_and_a_status_that_stays_write_no_entry(api, world):
     subject = Subject(world, api)
+    other, item = world.company(owner=subject.owner), world.finding(subject.company)
     before = all_entries()
-    other = world.company(owner=subject.owner)
-    before = all_entries()
+    inbox.change_status(item, item.status, item.version, subject.owner.user_id, None)
     body = {"organizationId": other.organization_id}
     assert api.put("/v1/me/active-organization", subject.owner.token, json_body=body).status == 200
     report = {"category": "bug", "surface": "api", "message": "It fails.", "title": "It fails"}
     api.post("/v1/feedback", subject.owner.token, json_body=report)
     sessions = api.get("/v1/me/sessions", subject.owner.token).data
     assert api.delete(f"/v1/me/sessions/{sessions[0]['id']}", subject.owner.token).status == 200
-    assert all_entries() == before
-
-
-def test_a_status_that_stays_writes_no_entry(api: Api, world: World):
-    subject = Subject(world, api)
-    item = world.finding(subject.company)
-    before = all_entries()
-    inbox.change_status(item, item.status, item.version, subject.owner.user_id, None)
     assert all_entries() == before

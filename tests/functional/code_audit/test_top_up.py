@@ -16,7 +16,6 @@ from controlplane.scans import unlocks
 from tests.functional.code_audit.conftest import ISSUES
 from tests.support.audit_log import all_entries
 from tests.support.each import each
-from tests.support.recorded import recorded_calls
 from tests.support.table import PREPARED
 from tests.support.world import table_dump
 
@@ -89,14 +88,6 @@ def test_a_charge_of_nothing_needs_no_top_up(free):
     enable(free, threshold=500)
     free.unlock(free.scan(issues=ISSUES[:3]))
     assert (free.balance, used(free)) == (80, 0)
-
-
-def test_a_top_up_takes_one_transaction_more_than_a_charge_without_settings(free, scans, api):
-    enable(free)
-    api.get("/v1/me", free.owner.token)
-    with recorded_calls() as calls:
-        free.unlock(scans[0])
-    assert [call.operation for call in calls].count("TransactWriteItems") == 2
 
 
 def test_the_monthly_limit_ends_top_ups_but_not_charges(free, scans):

@@ -10,7 +10,7 @@ from tests.functional.dashboard.test_round_trips import FORMS_OF_ORGANIZATIONS, 
 from tests.functional.test_roles_at_commit import Scene
 from tests.support.browser import Browser
 from tests.support.populated_organization import id_part, populate_organization
-from tests.support.world import Company, World, table_dump
+from tests.support.world import Company, table_dump
 
 
 @dataclass
@@ -36,7 +36,7 @@ def made_of(page: str) -> bool:
     return len(re.findall(r"/\w+_\w+|/projects/(?!new)", page)) > 0
 
 
-def test_a_page_of_another_organization_looks_like_one_of_a_missing_organization(visitor: Browser, world: World):
+def test_a_page_of_another_organization_looks_like_one_of_a_missing_organization(visitor, world):
     made = populate_organization(world)
     own = world.company(owner=world.person())
     browser = Browser(visitor.api).signed_in(own.owner.user_id)
@@ -60,7 +60,7 @@ FORMS = [
 @pytest.mark.parametrize(
     ("name", "least", "prepare"), FORMS, ids=[f"{number} {name}" for number, (name, *_) in enumerate(FORMS)]
 )
-def test_a_form_changes_nothing_for_outsiders_and_for_members_with_a_lesser_role(name: str, least, prepare, api, world):
+def test_a_form_changes_nothing_for_outsiders_and_for_members_with_a_lesser_role(name, least, prepare, api, world):
     company, own = world.company(), world.company()
     lesser = [role for role in RANK if RANK[role] < RANK[least]]
     scenes = {

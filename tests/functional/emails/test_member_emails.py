@@ -74,13 +74,17 @@ class TestFindings:
         assert not re.search("<script|src/index.html|1f0c2b9e", email.text + email.html)
         assert office.post.work(3600) == []
 
-    def test_the_email_waits_a_minute_longer_than_its_findings(self, office):
+    def test_the_email_waits_a_minute_longer_than_its_findings_and_is_dropped_if_they_are_decided(self, office):
         office.find()
         office.post.work()
         fortnight = lifetimes("MAILBATCH#", "MAILEVENT#", "DIGEST#")
         assert fortnight == dict.fromkeys(("MAILBATCH", "MAILEVENT", "DIGEST"), 15 * DAY)
         assert [len(office.post.work(seconds)) for seconds in (289, 5)] == [0, 1]  # 05:10:58
         assert lifetimes("MAILS#") == {"MAILS": 90 * DAY}
+        decided = office.find()
+        office.post.work()
+        inbox.change_status(decided, "accepted", decided.version, office.owner.user_id, None)
+        assert office.post.work(7 * MINUTE) == []
 
     def test_a_repeated_event_isnt_sent_again_and_many_findings_are_counted(self, office):
         for _ in range(23):
@@ -96,12 +100,6 @@ class TestFindings:
         office.post.work(7 * MINUTE)
         # The finding's own event and the one above are two; the repetition adds nothing.
         assert len(office.post.mailbox.emails) <= 3
-
-    def test_findings_that_are_all_decided_send_nothing(self, office):
-        found = office.find()
-        office.post.work()
-        inbox.change_status(found, "accepted", found.version, office.owner.user_id, None)
-        assert office.post.work(7 * MINUTE) == []
 
 
 class TestAdministration:
@@ -144,17 +142,12 @@ class TestLeakedToken:
         assert all(text in email.text for text in (PLACE, "a token of dashboard", "/sessions"))
         assert office.post.work(DAY) == []
 
-    @each(
-        "stop",
-        [
-            lambda person: table.delete(Delete(keys.user(person.user_id)), PREPARED),
-            lambda person: subscriptions.stop(person.email, "returned"),
-        ],
-    )
-    def test_a_deleted_account_and_a_stopped_address_get_nothing(self, stop, world, post_office):
-        person = world.person()
-        assert leaked.revoke_token(sessions.create(person.user_id), LEAK)
-        stop(person)
+    def test_a_deleted_account_and_a_stopped_address_get_nothing(self, world, post_office):
+        deleted, stopped = world.person(), world.person()
+        for person in (deleted, stopped):
+            assert leaked.revoke_token(sessions.create(person.user_id), LEAK)
+        table.delete(Delete(keys.user(deleted.user_id)), PREPARED)
+        subscriptions.stop(stopped.email, "returned")
         assert post_office.work() == []
 
 

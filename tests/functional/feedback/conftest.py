@@ -7,7 +7,7 @@ import pytest
 from controlplane.feedback import store as feedback
 from controlplane.platform.table.legs import decode_item
 from tests.support.api import Api, Reply
-from tests.support.world import World, table_dump
+from tests.support.world import table_dump
 
 PATH = "/v1/feedback"
 
@@ -43,5 +43,5 @@ class Reporter:
 
 
 @pytest.fixture
-def reporter(api: Api, world: World) -> Reporter:
+def reporter(api, world):
     return Reporter(api, world.person().token)

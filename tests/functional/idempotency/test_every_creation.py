@@ -121,9 +121,7 @@ def client(operation, api, world):
 
 
 @pytest.mark.parametrize("operation", CASES)
-def test_a_repetition_of_the_same_request_by_the_same_user_returns_the_same_and_writes_nothing(
-    operation, client, world
-):
+def test_a_repetition_by_the_same_user_returns_the_same_and_writes_nothing(operation, client, world):
     before = stored()
     malformed = client.send(key="k" * 256)
     assert (malformed.status, malformed.code, stored()) == (400, "INVALID_PAYLOAD", before)
@@ -175,12 +173,3 @@ class TestDeaths:
             reply = client.send()
         assert (reply.status, reply.error["details"]) == (409, {"reason": "in_flight"})
         assert (stored(), record()["attempt"]["S"]) == (before, "another")
-
-
-def test_a_taken_slug_leaves_the_idempotency_key_usable(api, world):
-    token, taken = world.person().token, world.company().slug
-    statuses = [
-        api.post("/v1/organizations", token, json_body={"name": "N", "slug": slug}, headers=KEY).status
-        for slug in (taken, "another-slug")
-    ]
-    assert statuses == [409, 201]

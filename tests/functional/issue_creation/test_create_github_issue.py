@@ -135,10 +135,6 @@ class TestPending:
 
 
 class TestRefusals:
-    def test_a_member_may_not_open_an_issue(self, opening, world):
-        assert opening.post(world.member(opening.company).token).code == "FORBIDDEN"
-        assert attempts() == opening.sqs.letters == []
-
     @each("source", ["advisory", "runtime"])
     def test_only_a_code_finding_can_have_an_issue(self, source, opening, world):
         opening.item = world.finding(opening.company, source=source)

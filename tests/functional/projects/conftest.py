@@ -18,6 +18,20 @@ CURRENT = ("id", "slug", "name", "description", "organizationId", "organizationS
 OLDER = ("projectId", "projectSlug", "projectName", "description", "organizationId", "organizationSlug", "dashboardURL")
 
 
+# Fields that neither a creation nor a change accepts, and the path of their problem.
+INVALID = [
+    ({"websites": []}, ["websites"]),
+    ({"websites": None}, ["websites"]),
+    ({"websites": [f"s{number}.example.com" for number in range(51)]}, ["websites"]),
+    ({"websites": ["example.com", 5]}, ["websites", "1"]),
+    ({"consent": None}, ["consent"]),
+    ({"consent": {"branding": "None"}}, ["consent", "branding"]),
+    ({"consent": {"branding": None}}, ["consent", "branding"]),
+    ({"consent": {"trustedOrigins": ["a.example.com"] * 51}}, ["consent", "trustedOrigins"]),
+    ({"websites": ["example.com"], "consent": {"trustedOrigins": ["example.com"]}}, ["consent", "trustedOrigins"]),
+]
+
+
 class Organization:
     """An organization. An API key sends the requests, unless another caller is given."""
 
@@ -82,5 +96,5 @@ def nothing_written() -> Iterator[None]:
 
 
 @pytest.fixture
-def acme(api: Api, world: World) -> Organization:
+def acme(api, world):
     return Organization(api, world)

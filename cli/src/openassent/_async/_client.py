@@ -1,7 +1,8 @@
 """The client."""
 
 import contextlib
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
 from types import TracebackType
 from typing import Any
 
@@ -24,6 +25,7 @@ from openassent._async.organizations import (
 from openassent._async.projects import AsyncProjects, AsyncVendors
 from openassent._async.system import AsyncFeedback, AsyncHealthCheck, AsyncOpenapi, AsyncRegions, AsyncRequests
 from openassent._async.webhook_endpoints import AsyncWebhookEndpoints
+from openassent._calls import Call
 from openassent._settings import base_address, bearer_token, header_value
 from openassent._version import __version__
 from openassent.errors import InvalidArgument
@@ -109,6 +111,18 @@ class AsyncAssent:
         self.sessions = AsyncSessions(core)
         self.vendors = AsyncVendors(core)
         self.webhook_endpoints = AsyncWebhookEndpoints(core)
+
+    async def send(
+        self, method: str, path: str, *, query: Mapping[str, str] | None = None, body: Mapping[str, Any] | None = None
+    ) -> dict[str, Any]:
+        """Sends a request that has no method here, and returns the JSON object of its response.
+
+        path: below the base URL, without a query: `/v1/projects`. Reads, PUT, and DELETE are repeated if they fail.
+        """
+        if not re.match(r"/(?!/)", path):
+            raise InvalidArgument("The path must begin with one slash, such as /v1/projects.")
+        call = Call(method, path, query or {}, body, repeatable=method in {"GET", "PUT", "DELETE"})
+        return await self._core.document(call)
 
     async def aclose(self) -> None:
         """Closes the connections."""
