@@ -82,7 +82,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """A response to `operation`. `content` is parsed JSON, None if the body isn't JSON, or the bytes of a `download`."""
+    """A response to `operation`. `content`: parsed JSON, None if the body isn't JSON, or the bytes of a `download`."""
 
     status: int
     headers: Mapping[str, str] = field(repr=False)
