@@ -62,7 +62,7 @@ class LocalStack:
                 raise DeployFailed(stack.get("StackStatusReason", str(error))) from error
         found = self._find_resources() or {}
         signing = {"SecretId": found["SigningSecret"]}
-        if resources is None:
+        if "SigningSecret" not in (resources or {}):
             # MiniStack generates punctuation as well: a key that starts with a brace would be taken for a ring.
             self._secrets.put_secret_value(**signing, SecretString=secrets.token_urlsafe(48))
         return Deployment(found, self._secrets.get_secret_value(**signing)["SecretString"], is_new=resources is None)

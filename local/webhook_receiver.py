@@ -1,7 +1,7 @@
-"""A receiver of webhooks on this machine, and a page that shows what arrived. Its deliveries, with their
-retries, are on the pages of the endpoint.
+"""A receiver of webhooks on this machine, and a page that shows what arrived.
 
-The receiver answers as chosen on the page: 200, 500, a redirect, or nothing at all.
+The receiver answers as chosen on the page: 200, 500, a redirect, or nothing at all. The pages of the endpoint show the
+deliveries with their retries.
 """
 
 import asyncio

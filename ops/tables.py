@@ -80,7 +80,7 @@ def restore(
         raise Conflict(f"The table {target} exists, and isn't a restore of {source}. Choose another name.")
     restored = _wait(client, target, pause)
     _complete(client, target, restored, pause)
-    # A local AWS doesn't tell.
+    # MiniStack doesn't say when, except in a local run.
     restored_to = restored.get("RestoreSummary", {}).get("RestoreDateTime")
     return {
         "table": target,

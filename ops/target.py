@@ -116,7 +116,7 @@ def _local(options: Options) -> tuple[Options, dict[str, str]]:
         del os.environ[variable]
     os.environ["AWS_ACCESS_KEY_ID"] = os.environ["AWS_SECRET_ACCESS_KEY"] = _LOCAL_CREDENTIAL
     address = f"http://127.0.0.1:{state['ministack_port']}"
-    found = Options(stack=_LOCAL_STACK, region=_LOCAL_REGION, endpoint_url=address, started=state["started"])
+    found = Options(stack=_LOCAL_STACK, region=_LOCAL_REGION, endpoint_url=address, started=state.get("started"))
     return found, state.get("code_host") or {}
 
 

@@ -1,4 +1,4 @@
-"""How a person connects repositories: they prove on GitHub which of them they may connect.
+"""Connects repositories: a person proves on GitHub which of them they may connect.
 
 GitHub redirects back with the ID of an installation, which anyone can guess, and a code, which only the person gets.
 So an installation is accepted only if it is one of our App, and GitHub lists it for the person who redeemed the code.
@@ -93,7 +93,7 @@ def begin(organization_id: str, secret: str, *, is_installed: bool) -> str:
 
 
 def open_state(state: str, secret: str) -> State:
-    """Returns what the callback is for. Raises GithubOff, CallbackLost."""
+    """Returns the state that a callback carries. Raises GithubOff, CallbackLost."""
     _require_github()
     text, _, seal = state.rpartition(".")
     if keyring.signer_of(_STATE, f"{secret}\0{text}", seal) is None:

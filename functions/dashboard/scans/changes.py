@@ -43,7 +43,7 @@ async def start(organization_id: str, form: Mapping[str, str], user_id: str) -> 
 
 
 def get_price(scan_id: ScanId) -> dict[str, Any]:
-    """Returns what unlocking costs, and whether the credits suffice together with the automatic top-up.
+    """Returns the price of unlocking, and whether the credits suffice together with the automatic top-up.
 
     Raises UnknownScan.
     """

@@ -87,14 +87,11 @@ def ca_file() -> str:
 
 
 @lru_cache(maxsize=2)
-def tls_context(roots: str | None) -> ssl.SSLContext:
+def tls_context(roots: str) -> ssl.SSLContext:
     """Returns a context that verifies the certificate and the host name."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
-    if roots:
-        context.load_verify_locations(roots)
-    else:
-        context.load_default_certs()
+    context.load_verify_locations(roots)
     return context
 
 

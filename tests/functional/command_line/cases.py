@@ -119,7 +119,7 @@ CASES = [
     Case("api GET /v1/projects/{project}", ('"projectName": "shop"',)),
     Case("api get /v1/audit-log -f action=scan.complete -f limit=1", ('"action": "scan.complete"',)),
     Case(
-        "api GET /v1/members?limit=1&organizationId={{org}} --paginate --org {org}",
+        "api GET /v1/members?limit=1 --paginate --org {org}",
         ("ada@example.com", "grace@example.com"),
         lambda replies: [it for reply in replies[-2:] for it in reply.data],
     ),

@@ -77,6 +77,20 @@ class TestNames:
         assert "\u202e" not in ended.stdout
 
 
+def test_any_request_acts_in_the_chosen_organization_unless_it_names_another(
+    shell: Shell, office: Office, gateway: Gateway
+):
+    first, second = (it["organizationId"] for it in shell.run("org list --json").json)
+    for line, expected in (
+        (f"api GET /v1/billing --org {second}", second),
+        (f"api GET /v1/members --paginate --org {second}", second),
+        (f"api POST /v1/api-keys?dryRun=true -f name=CI --org {second}", second),
+        (f"api GET /v1/billing?organizationId={first} --org {second}", first),
+    ):
+        shell.run(line)
+        assert gateway.requests[-1].url.params["organizationId"] == expected, line
+
+
 def test_an_organization_is_chosen_for_one_command(shell: Shell, office: Office):
     assert shell.run("project list").stdout != shell.run("project list --org {second}".format(**office.names)).stdout
 

@@ -16,6 +16,7 @@ from controlplane.platform.queues.messages import Queue
 from controlplane.platform.table import keys
 from controlplane.platform.table.table import Put, Update, table
 from tests.functional.github_events.conftest import DEMO, INSTALLATION, by_name, connect, read
+from tests.support.audit_log import all_entries
 from tests.support.audits import describe
 from tests.support.calls import before_the_transaction
 from tests.support.github_faults import Fault
@@ -54,8 +55,11 @@ class TestAccess:
         repository = connect(company, scan_on_push=True, production_branch="gone")
         hosted = {field.name: getattr(repository, field.name) for field in fields(HostedRepository)}
         installations.lose_access(repository)
+        lost_at = read(repository).access_lost_at
         again = repositories.connect_repository(repository.organization_id, HostedRepository(**hosted))
         assert again == read(repository) == repository
+        (entry,) = (it for it in all_entries() if it["action"] == "repository.update")
+        assert (entry["before"], entry["after"]) == ({"accessLostAt": lost_at}, {"accessLostAt": None})
         installations.lose_access(repository)
         events.take("installation")
         assert read(repository).access_lost_at is None

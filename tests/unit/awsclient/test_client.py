@@ -416,7 +416,7 @@ class TestTls:
         assert server.requests == []
 
     def test_tls_is_1_2_or_later(self):
-        assert connection.tls_context(None).minimum_version == ssl.TLSVersion.TLSv1_2
+        assert connection.tls_context(connection.ca_file()).minimum_version == ssl.TLSVersion.TLSv1_2
 
 
 def test_without_credentials_nothing_is_sent(monkeypatch, paused):

@@ -1,6 +1,11 @@
-"""A local run leaves nothing in the environment that could direct a call to AWS."""
+"""A local run's memory, and its environment, in which nothing is left that could direct a call to AWS."""
 
-from local import environment
+import json
+from pathlib import Path
+
+import pytest
+
+from local import checkout, environment
 from local.checkout import Memory
 
 RESOURCES = {"Table": "assent-Table-1", "UserPool": "eu-central-1_Ab3", "UserPoolClient": "client1"}
@@ -34,3 +39,10 @@ def test_the_front_door_has_a_new_secret_for_each_run_unless_it_is_off(monkeypat
     assert "" != first != second
     monkeypatch.setenv("FRONT_DOOR", "off")
     assert "FRONT_DOOR_SECRET" not in variables()
+
+
+def test_what_another_version_of_the_checkout_remembered_is_ignored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(checkout, "_MEMORY", tmp_path / "stack.json")
+    stored = {"ministack_port": checkout.free_port(), "signing_secret": "gone", "deployed": "digest"}
+    (tmp_path / "stack.json").write_text(json.dumps(stored))
+    assert checkout.load_memory() == Memory(stored["ministack_port"], "digest")

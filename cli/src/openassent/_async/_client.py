@@ -117,11 +117,13 @@ class AsyncAssent:
     ) -> dict[str, Any]:
         """Sends a request that has no method here, and returns the JSON object of its response.
 
-        path: below the base URL, without a query: `/v1/projects`. Reads, PUT, and DELETE are repeated if they fail.
+        path: below the base URL, without a query: `/v1/projects`. query: its `organizationId` replaces the client's
+        organization. Reads, PUT, and DELETE are repeated if they fail.
         """
         if not re.match(r"/(?!/)", path):
             raise InvalidArgument("The path must begin with one slash, such as /v1/projects.")
-        call = Call(method, path, query or {}, body, repeatable=method in {"GET", "PUT", "DELETE"})
+        chosen = {"organizationId": self._core.organization} if self._core.organization else {}
+        call = Call(method, path, {**chosen, **(query or {})}, body, repeatable=method in {"GET", "PUT", "DELETE"})
         return await self._core.document(call)
 
     async def aclose(self) -> None:

@@ -6,7 +6,7 @@ authenticating item also holds the organization's plan. `keyVersion` increases w
 so a plan change that missed one fails and is retried.
 
 A key that was rolled with a grace period isn't listed anymore, but its authenticating item is kept until then, and its
-successor's item says where. `key_changes` changes and revokes keys.
+successor's item says where. `changes` changes and revokes keys.
 """
 
 from collections.abc import Iterable, Mapping

@@ -91,7 +91,7 @@ def change_plan(organization_id: str, plan: str) -> None:
             before={"plan": organization.plan},
             after={"plan": plan},
         )
-        # The plan was changed, or a key was added or removed, concurrently.
+        # Fails if the plan was changed, or a key was added or removed, concurrently.
         table.transact_or_retry(legs, record)
 
     retry_on_conflict(change, "the set of keys")

@@ -249,7 +249,7 @@ def finish_attempt(begun: Begun, made: Attempt) -> list[Entry] | None:
     for webhook_legs, entry in _effects(begun, made):
         try:
             statuses = {"before": {"status": "enabled"}, "after": {"status": "disabled"}}
-            record = begun.webhook.record(Action.WEBHOOK_DISABLE, **statuses) if entry else Unrecorded.MESSAGE
+            record = begun.webhook.recorded(Action.WEBHOOK_DISABLE, **statuses) if entry else Unrecorded.MESSAGE
             table.transact({**legs, **webhook_legs}, record)
         except LegFailed as failure:
             if "delivery" in failure.items:
@@ -344,7 +344,7 @@ def replay_delivery(
             "message": message.leg,
         }
         try:
-            table.transact(legs, webhook.record(Action.WEBHOOK_REPLAY, after={"eventId": event_id}))
+            table.transact(legs, webhook.recorded(Action.WEBHOOK_REPLAY, after={"eventId": event_id}))
         except LegFailed as failure:
             raise (Forbidden if failure.leg == "caller" else WriteConflict) from None
         return replace(delivery, status="pending", retries=0, next_attempt_at=now), message

@@ -84,13 +84,12 @@ class WebhookItem(StoredItem):
     def is_enabled(self) -> bool:
         return self.status == "enabled"
 
-    @property
-    def recorded(self) -> dict[str, Any]:
+    def describe(self) -> dict[str, Any]:
         """Returns the fields that the audit log shows. The path of a URL may be a secret, as in Slack's."""
         host = urlsplit(self.url).netloc
         return {"host": host, "format": self.format, "events": list(self.events), "status": self.status}
 
-    def record(self, action: Action, **changed: Mapping[str, Any]) -> Recorded:
+    def recorded(self, action: Action, **changed: Mapping[str, Any]) -> Recorded:
         """Returns the entry of a change in the audit log. changed: `before`, `after`."""
         return Recorded(action, self.webhook_id.organization_id, self.webhook_id, self.name, **changed)
 
@@ -214,7 +213,7 @@ def create_webhook(
         "webhook": Put(made.to_item(), "attribute_not_exists(pk)"),
     }
     try:
-        table.transact(legs, made.record(Action.WEBHOOK_CREATE, after=made.recorded))
+        table.transact(legs, made.recorded(Action.WEBHOOK_CREATE, after=made.describe()))
     except LegFailed as failure:
         if failure.leg in extra_legs:
             raise
@@ -239,8 +238,11 @@ def update_webhook(webhook: WebhookItem, changes: Mapping[str, Any], caller_id: 
     elif changes.get("status") == "enabled":
         forgets = " REMOVE #disabledReason, #disabledAt, #failingSince, #slowAttempts, #restsUntil"
     after = replace(webhook, **changes)
-    recorded = {"before": {"name": webhook.name, **webhook.recorded}, "after": {"name": after.name, **after.recorded}}
-    record = after.record(Action.WEBHOOK_UPDATE, **recorded)
+    record = after.recorded(
+        Action.WEBHOOK_UPDATE,
+        before={"name": webhook.name, **webhook.describe()},
+        after={"name": after.name, **after.describe()},
+    )
     _write(webhook, Update(webhook.key, set_expression(changed) + forgets, _EXISTS, changed), caller_id, record)
     if acting.is_dry_run():
         kept = {name: value for name, value in webhook.to_item().items() if f"#{name}" not in forgets}
@@ -256,7 +258,7 @@ def rotate_secret(webhook: WebhookItem, secret: str, caller_id: str, extra_legs:
     }
     change = "SET #previousSecret = #secret, #previousUntil = :until, #secret = :sealed"
     until = {"previousSecretUntil": clock.timestamp(values["until"])}
-    record = webhook.record(Action.WEBHOOK_ROTATE_SECRET, after=until)
+    record = webhook.recorded(Action.WEBHOOK_ROTATE_SECRET, after=until)
     _write(webhook, Update(webhook.key, change, _EXISTS, values), caller_id, record, extra_legs=extra_legs)
 
 
@@ -264,7 +266,7 @@ def delete_webhook(webhook: WebhookItem, caller_id: str) -> None:
     """Deletes the endpoint. Its deliveries can't be read anymore, and expire. Raises UnknownWebhook, Forbidden."""
     organization = keys.organization(webhook.webhook_id.organization_id)
     count = Update(organization, "SET #webhooks = #webhooks - :one", _EXISTS, {"one": 1})
-    record = webhook.record(Action.WEBHOOK_DELETE, before=webhook.recorded)
+    record = webhook.recorded(Action.WEBHOOK_DELETE, before=webhook.describe())
     _write(webhook, Delete(webhook.key, _EXISTS), caller_id, record, more={"organization": count})
 
 

@@ -130,7 +130,7 @@ def create(client_id: str, challenge: str, scopes: list[str], device_name: str |
             expires_at=now + LIFE_SECONDS + _KEPT_SECONDS,
             listed_as=ids.new_local(),
         )
-        # Another live request has the user code: retry with a new one.
+        # Fails if another live request has the user code. The next attempt has a new one.
         table.transact_or_retry(_creation(request, issued.user_code), Unrecorded.CREDENTIAL)
         return issued
 

@@ -115,7 +115,7 @@ def erase(stored: StoredCredential) -> None:
     def attempt() -> None:
         nonlocal known
         current, known = known or _read_again(stored.entry), None
-        # The device has redeemed its code, or refreshed its token.
+        # Fails if the device has redeemed its code, or refreshed its token, since it was read.
         table.transact_or_retry(_erasure(current), Unrecorded.CREDENTIAL)
 
     retry_on_conflict(attempt, "the credential")

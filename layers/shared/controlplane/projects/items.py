@@ -42,6 +42,7 @@ class ConsentItem(NamedTuple):
     branding: str
 
 
+# Not frozen, unlike other items: creating a frozen one takes a call for each field, and lists have up to 100 projects.
 @dataclass(slots=True, kw_only=True)
 class ProjectItem(StoredItem):
     """A project as stored in the table. `version` changes with every write. `former_slugs`: the latest one is last."""

@@ -30,7 +30,7 @@ Each line is one write, or one transaction. The life cycle is guarded by this:
   crashed worker again, or fails it if no worker will take it.
 - A waiting slot (`table.waiting`) limits how many requests wait for `start_scan` before they respond.
 
-`queue` requests the scans that no person asked for. `items` and `inventories` define what is stored, `reads` reads it,
-and `findings` stores what an attempt found. `history` knows the findings of a repository over all of its scans, and
-resolves the inbox items of those that are gone.
+`queue` requests the scans that no person asked for. `items` defines requests and scans as they are stored, `reads`
+reads them and defines inventories, and `findings` stores what an attempt found. `history` knows the findings of a
+repository over all of its scans, and resolves the inbox items of those that are gone.
 """

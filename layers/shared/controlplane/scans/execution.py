@@ -1,4 +1,4 @@
-"""Requests and scans while workers run them, each attempt under a lease; and scans acquired, reported, and completed.
+"""Attempts at requests and scans, each under a lease, and the writes of the worker that runs a scan.
 
 An attempt ends the work or releases it for the next delivery; the last attempt always ends it. If a worker crashes, the
 sweep releases the work. So every scan ends, regardless of what fails.

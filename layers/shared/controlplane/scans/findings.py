@@ -272,7 +272,7 @@ def _list_superseded(scan: ScanItem) -> list[ScanItem]:
 def list_visible_issues(scan: ScanItem, ahead: Sequence[FindingItem]) -> list[PublishedFinding]:
     """Returns the readable findings with their inbox items, most urgent first. Empty if the findings have expired.
 
-    ahead: what `findings.read_ahead` returned for the scan.
+    ahead: the result of `read_ahead` for the scan.
     Raises ScanNotCompleted, ScanWithoutResult, UnlockRequired.
     """
     require_readable(scan)

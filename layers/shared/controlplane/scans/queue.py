@@ -11,8 +11,7 @@ from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
-from controlplane.code_host import installations as host_limits
-from controlplane.code_host import repositories
+from controlplane.code_host import installations, repositories
 from controlplane.code_host.items import Link, RepositoryItem
 from controlplane.code_host.repositories import ProjectGone, UnknownRepository
 from controlplane.platform.core import clock
@@ -111,7 +110,7 @@ def start_next(repository_id: RepositoryId, *, in_turn: bool = False, just_start
 
 def _must_wait(repository: RepositoryItem) -> bool:
     """Returns whether the code host wouldn't let us read the repository. Then a scan could only fail."""
-    return repository.access_lost_at is not None or host_limits.seconds_left(repository.installation_id) > 0
+    return repository.access_lost_at is not None or installations.seconds_left(repository.installation_id) > 0
 
 
 def _has_enough(organization_id: str, most: int) -> bool:

@@ -80,13 +80,14 @@ def charge(scan: ScanItem, caller_id: str, message: Entry, balance: BillingItem 
     if scan.findings_expired:
         raise NothingToUnlock(scan.status, "findings_expired")
     price, account = scan.unlock_credits, balance or charges.unread(scan.organization_id)
-    unlocking, is_included = _unlocking_legs(scan, caller_id, message), False
+    unlocking = _unlocking_legs(scan, caller_id, message)
+    is_included = False  # until the report turns out to be paid for
 
     def unlock() -> Outcome:
         nonlocal account, is_included
         legs = dict(unlocking)
         if not is_included:
-            legs |= payment_legs(scan) | charges.charge_legs(account, scan.scan_id, price, caller_id)
+            legs |= _payment_legs(scan) | charges.charge_legs(account, scan.scan_id, price, caller_id)
         try:
             table.transact(legs, _recorded(scan, 0 if is_included else -price, legs.get("topUp")))
         except LegFailed as failure:
@@ -135,7 +136,17 @@ def _read_account(failure: LegFailed, price: int) -> BillingItem:
     return account
 
 
+def _payment_legs(scan: ScanItem) -> dict[str, Leg]:
+    """Returns the leg that records that the scan's report is paid for. `report` fails if it is already."""
+    if scan.report is None:
+        return {}
+    paid = {**_paid_key(scan, scan.report)._asdict(), "at": clock.timestamp()}
+    return {"report": Put(paid, "attribute_not_exists(pk)")}
+
+
 def _unlocking_legs(scan: ScanItem, caller_id: str, message: Entry) -> dict[str, Leg]:
+    """Returns the legs that unlock the scan for an owner, and remove it from the locked scans of its report."""
+    listed: dict[str, Leg] = {} if scan.report is None else {"lockedScan": Delete(_entry_key(scan, scan.report))}
     return {
         "caller": role_check(caller_id, scan.organization_id, "owner"),
         "scan": Update(
@@ -151,7 +162,7 @@ def _unlocking_legs(scan: ScanItem, caller_id: str, message: Entry) -> dict[str,
                 "price": scan.unlock_credits,
             },
         ),
-        **unlocking_legs(scan),
+        **listed,
         "message": message.leg,
     }
 
@@ -172,19 +183,6 @@ def completion_legs(scan: ScanItem) -> dict[str, Leg]:
         "report": Check(_paid_key(scan, scan.report), "attribute_not_exists(pk)"),
         "lockedScan": Put(entry),
     }
-
-
-def payment_legs(scan: ScanItem) -> dict[str, Leg]:
-    """Returns the leg that records that the scan's report is paid for. `report` fails if it is already."""
-    if scan.report is None:
-        return {}
-    paid = {**_paid_key(scan, scan.report)._asdict(), "at": clock.timestamp()}
-    return {"report": Put(paid, "attribute_not_exists(pk)")}
-
-
-def unlocking_legs(scan: ScanItem) -> dict[str, Leg]:
-    """Returns the leg that removes the entry of a scan that is unlocked."""
-    return {} if scan.report is None else {"lockedScan": Delete(_entry_key(scan, scan.report))}
 
 
 def entry_keys(scan: ScanItem) -> list[Key]:

@@ -215,7 +215,11 @@ def _read_secret(file: str | None, arn: str | None) -> str:
 
 
 class Quotas:
-    """The installations that have no request left, and until when, in Unix seconds."""
+    """The installations that have no request left, and until when, in Unix seconds, by the responses to this process.
+
+    `code_host.requests` tells other processes. Each response has both:
+    https://docs.github.com/rest/using-the-rest-api/rate-limits-for-the-rest-api
+    """
 
     def __init__(self) -> None:
         self._until: dict[int, int] = {}

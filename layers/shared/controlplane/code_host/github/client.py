@@ -237,9 +237,8 @@ class CodeHost:
         gone: type[errors.CodeHostError],
     ) -> Response:
         """Returns the response. Raises the error of another status: for 404, `gone` if the repository still exists."""
-        if (
-            response.status == 404 and gone is not errors.RepositoryGone
-        ):  # the host doesn't say which of the two is missing
+        if response.status == 404 and gone is not errors.RepositoryGone:
+            # The host doesn't say which of the two is missing.
             self._send("GET", READ_CODE, _REPOSITORY, names, deadline=deadline)
         return response.require(status, {401: errors.AccessLost, 403: errors.AccessLost, 404: gone})
 

@@ -23,7 +23,6 @@ _SECONDS = 60
 _MOST_PAGES = 3
 # One request of a browser makes all of these calls. The request's budget ends them earlier.
 _POLICY = RetryPolicy(connect_timeout_seconds=2, read_timeout_seconds=4, total_timeout_seconds=10, max_attempts=2)
-_PUBLIC_API = "https://api.github.com"
 _SERVER_API_PATH = "/api/v3"
 
 _INSTALLATION = "/app/installations/{installation_id}"

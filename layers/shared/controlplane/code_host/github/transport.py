@@ -82,7 +82,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """A complete response to `operation`. `content` is the parsed JSON, or None if the body isn't JSON."""
+    """A response to `operation`. `content`: parsed JSON, None if the body isn't JSON, or the bytes of a `download`."""
 
     status: int
     headers: Mapping[str, str] = field(repr=False)

@@ -99,7 +99,7 @@ type _Convert = Callable[[Any], Any]
 
 
 class _Form(NamedTuple):
-    """How a class is stored. fields: with their attributes. written: with the value that isn't stored."""
+    """A class in the table. fields: with their attributes. written: with the value that isn't stored."""
 
     fields: list[tuple[str, str]]
     converted: list[tuple[str, _Convert]]
@@ -141,7 +141,7 @@ def _fields_of(kind: Any) -> list[tuple[str, Any, Any]]:
 
 
 def _conversions(annotated: Any) -> tuple[_Convert | None, _Convert | None]:
-    """Returns how a stored value is read, and how a field is stored. None: as it is."""
+    """Returns the functions that read a stored value and store a field. None: as it is."""
     if get_origin(annotated) is UnionType:
         (annotated, *_) = (it for it in get_args(annotated) if it is not type(None))
     if hasattr(annotated, "from_item"):
