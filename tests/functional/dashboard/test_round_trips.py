@@ -15,17 +15,17 @@ from controlplane.notify import subscriptions
 from controlplane.people import credential_index, sessions
 from controlplane.platform.core.settings import settings
 from dashboard.assets import asset
-from tests.functional import test_roles_at_commit
 from tests.functional.dashboard.test_invitations import invite
 from tests.functional.device_auth.devices import request_code
-from tests.functional.test_roles_at_commit import ADMITTED, CHECKED, Scene, connect_again
 from tests.support.api import Reply
 from tests.support.browser import Browser
 from tests.support.endpoints import delivered
 from tests.support.operations import operations
 from tests.support.populated_organization import PopulatedOrganization, populate_organization
 from tests.support.recorded import recorded_calls
+from tests.support.subject import Subject
 from tests.support.trips import counted_trips
+from tests.support.valid_forms import FORMS
 from tests.support.world import Person, World
 
 MOST = 3
@@ -170,12 +170,8 @@ OWN_FORMS: dict[str, Callable[[Forms, str], Callable[[], Reply]]] = {
     "POST /organizations": Forms.company,
     "POST /organizations/new": lambda forms, path: forms.send(path, name="Acme"),
 }
-FORMS_OF_ORGANIZATIONS = [
-    (name, role, prepare)
-    for name, role, prepare in (*CHECKED, *((name, "member", prepare) for name, prepare in ADMITTED))
-    # One more if the repository is already connected, because its description is updated afterward.
-    if name.startswith("POST /organizations/{") and prepare is not connect_again
-]
+# One more if the repository is already connected, because its description is updated afterward.
+FORMS_OF_ORGANIZATIONS = [it for it in FORMS if it.role and it.near != "{connectedBlogId}"]
 
 
 class Waiting(Browser):
@@ -195,14 +191,15 @@ def _trips_of(send: Callable[[], Reply]) -> int:
 
 
 def test_every_form_takes_at_most_four_round_trips(api, world, monkeypatch):
-    """Counts the forms of organizations as `test_roles_at_commit` prepares them, and those of a person."""
-    monkeypatch.setattr(test_roles_at_commit, "Browser", Waiting)
     monkeypatch.setitem(settings.__dict__, "issue_wait_seconds", 0)
     counted: dict[str, int] = {}
-    for name, role, prepare in FORMS_OF_ORGANIZATIONS:
-        company = world.company()
-        send = prepare(Scene(world, company, world.member(company, role), api))
-        counted[name] = max(_trips_of(send), counted.get(name, 0))
+    for form in FORMS_OF_ORGANIZATIONS:
+        subject = Subject(world, api)
+        posted, name = form.prepared(subject), form.operation.name
+        browser = Waiting(api).signed_in(world.member(subject.company, form.role).user_id)
+        counted[name] = max(
+            _trips_of(lambda posted=posted, browser=browser: posted.send(browser)), counted.get(name, 0)
+        )
     for name, prepare_own in OWN_FORMS.items():
         person = world.person()
         forms = Forms(Waiting(api).signed_in(person.user_id), person, world)
