@@ -17,7 +17,7 @@ from tests.support.each import each
 from tests.support.logs import captured_logs
 from tests.support.operations import Operation, operations
 from tests.support.valid_requests import valid_body
-from tests.support.world import Company, World, table_dump
+from tests.support.world import Company, World, table_dump, uncounted
 
 PUBLIC = {
     "GET /health",
@@ -344,11 +344,11 @@ class TestHostileBody:
     ):
         company = world.company()
         path = address(operation, company.organization_id)
-        before = _uncounted(table_dump())
+        before = uncounted()
         for name, body in HOSTILE_BODIES.items():
             reply = api.call(operation.method, path, company.owner.token, raw_body=body)
             assert (reply.status, reply.code) == (400, "INVALID_PAYLOAD"), name
-        assert _uncounted(table_dump()) == before
+        assert uncounted() == before
 
     def test_fields_of_the_wrong_type_never_cause_a_500(self, operation: Operation, api: Api, world: World):
         company = world.company()
@@ -419,14 +419,14 @@ class TestAnonymousHostileBody:
     ):
         reply = _another(api).post(operation.path, raw_body=body)
         assert (reply.status, reply.code) == (400, "INVALID_PAYLOAD")
-        assert _uncounted(table_dump()) == []
+        assert uncounted() == []
 
     @each("body", HOSTILE_FORMS.values(), ids=HOSTILE_FORMS)
     def test_an_anonymous_hostile_form_returns_400(self, operation: Operation, body: bytes, api: Api):
         reply = _another(api).post(operation.path, raw_body=body, headers={"Content-Type": FORM})
         assert reply.status == 400
         assert reply.body["error"] == "invalid_request"
-        assert _uncounted(table_dump()) == []
+        assert uncounted() == []
 
     @each("value", [None, True, 1, -1.5, "", " ", [], {}, "x" * 100_000, ["a"], {"a": 1}, "\u202e"])
     def test_anonymous_fields_of_the_wrong_type_never_cause_a_500(self, operation: Operation, value: object, api: Api):
@@ -463,13 +463,6 @@ def _another(api: Api) -> Api:
     """Returns the API at another client's address, which hasn't used its limit of requests."""
     number = next(_ADDRESSES)
     return replace(api, source_ip=f"198.18.{number // 250}.{number % 250}")
-
-
-def _uncounted(items: list[dict[str, object]]) -> list[str]:
-    """Returns the dump without request counters, which also count rejected requests."""
-    counters = {"hits", "win", "usedHour"}
-    shown = [item for item in items if not item["pk"]["S"].startswith("IP#")]
-    return sorted(json.dumps({k: v for k, v in item.items() if k not in counters}, sort_keys=True) for item in shown)
 
 
 @each("operation", operations(), ids=_named)

@@ -4,7 +4,6 @@ Between the caller's admission and the write, the caller is demoted below the re
 organization is deleted. Every route that writes in an organization has a case, so a new one can't be forgotten.
 """
 
-import json
 from collections.abc import Callable
 from itertools import product
 from typing import Any
@@ -15,7 +14,6 @@ from controlplane.erasure import deletions
 from controlplane.organizations import members
 from controlplane.platform.core.roles import RANK, Role
 from controlplane.platform.table.table import table
-from tests.functional.projects.builders import COUNTERS
 from tests.support.api import Api, Reply
 from tests.support.calls import Call, Proceed, intercepted
 from tests.support.cleanup import finish_deletions
@@ -26,7 +24,7 @@ from tests.support.subject import Subject
 from tests.support.table import restored
 from tests.support.valid_forms import FORMS, Form, PostedForm
 from tests.support.valid_requests import CASES, Case, Request
-from tests.support.world import Person, World, table_dump
+from tests.support.world import Person, World, uncounted
 
 # The first write after the ones that count a request or a credential's use, or record a refusal.
 _COUNTING = ("RATE#", "REFUSALS#", "TH#", "KH#", "IP#")
@@ -37,15 +35,6 @@ CHECKED = [it for it in _OF_ORGANIZATIONS if it.role != "member"]
 ADMITTED = [it for it in _OF_ORGANIZATIONS if it.role == "member"]
 
 
-def _state() -> list[str]:
-    """Returns the items that no request changes only by being counted."""
-    return [
-        json.dumps({name: value for name, value in item.items() if name not in COUNTERS}, sort_keys=True)
-        for item in table_dump()
-        if not item["pk"]["S"].startswith(_COUNTING)
-    ]
-
-
 def _writes(call: Call) -> bool:
     if call.operation in {"PutItem", "UpdateItem", "DeleteItem"}:
         key = call.parameters.get("Key") or call.parameters["Item"]
@@ -53,16 +42,16 @@ def _writes(call: Call) -> bool:
     return call.operation in _WRITES
 
 
-def _interrupted(send: Callable[[], Reply], change: Callable[[], None]) -> tuple[Reply, list[str]]:
+def _interrupted(send: Callable[[], Reply], change: Callable[[], None]) -> tuple[Reply, list[dict[str, Any]]]:
     """Sends the request, and makes the change before its first write. Returns the response, and the state after it."""
-    after: list[str] = []
+    after: list[dict[str, Any]] = []
     made: list[Call] = []
 
     def around(call: Call, proceed: Proceed) -> Any:
         if not made and _writes(call):
             made.append(call)
             change()
-            after.extend(_state())
+            after.extend(uncounted())
         return proceed()
 
     with intercepted(table.client, around):
@@ -117,7 +106,7 @@ def _attempt(subject: Subject, prepared: Request | PostedForm, role: Role, chang
     """Returns the status of a request during which that happens to its caller, and whether it wrote anything."""
     caller = subject.world.member(subject.company, role)
     reply, before = _interrupted(prepared.of(caller), lambda: _change(subject, caller, change))
-    wrote = _state() != before
+    wrote = uncounted() != before
     if change == "organization deleted":
         _check_gone(subject.organization_id)
     return reply.status, wrote

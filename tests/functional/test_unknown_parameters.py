@@ -125,32 +125,13 @@ class TestKeys:
         assert [problem["path"] for problem in reply.error["details"]] == [["scope"], ["expiry"]]
         assert api.get("/v1/me", made["key"]).status == 200
 
-    def test_creating_and_rolling_reject_unknown_parameters(self, api: Api, world: World):
-        company = world.company()
-        made = api.post("/v1/api-keys", company.owner.token, json_body={"name": "CI"}).data
-        for path, body in (("/v1/api-keys", {"name": "CI"}), (f"/v1/api-keys/{made['keyId']}/roll", None)):
-            reply = api.post(f"{path}?scopes=projects.read", company.owner.token, json_body=body)
-            assert (reply.status, reply.error["details"][0]["known"]) == (400, ["organizationId", "dryRun"])
-        assert [key["keyId"] for key in api.get("/v1/api-keys", company.owner.token).data] == [made["keyId"]]
-
-    def test_a_rejected_key_releases_its_idempotency_key_and_a_replay_still_works(self, api: Api, world: World):
-        company = world.company()
-        headers = {"Idempotency-Key": "one"}
-        refused = api.post(
-            "/v1/api-keys", company.owner.token, json_body={"name": "CI", **self.NARROW}, headers=headers
-        )
-        assert refused.status == 400
-        made = [
-            api.post("/v1/api-keys", company.owner.token, json_body={"name": "CI"}, headers=headers) for _ in range(2)
-        ]
-        assert [reply.status for reply in made] == [201, 201]
-        assert made[0].data == made[1].data
-        path = f"/v1/api-keys/{made[0].data['keyId']}/roll"
-        # A body without fields is the same request as no body.
-        rolled = [api.post(path, company.owner.token, json_body=body, headers=headers) for body in (None, {}, None)]
-        assert [reply.status for reply in rolled] == [200, 200, 200]
-        assert rolled[0].data == rolled[1].data == rolled[2].data
-        assert api.post(path, company.owner.token, json_body=self.NARROW, headers=headers).status == 400
+    def test_a_body_without_fields_is_the_same_request_as_no_body(self, api: Api, world: World):
+        token, headers = world.company().owner.token, {"Idempotency-Key": "one"}
+        made = api.post("/v1/api-keys", token, json_body={"name": "CI"}).data
+        path = f"/v1/api-keys/{made['keyId']}/roll"
+        rolled = [api.post(path, token, json_body=body, headers=headers) for body in (None, {}, None)]
+        assert [(reply.status, reply.data) for reply in rolled] == [(200, rolled[0].data)] * 3
+        assert api.post(path, token, json_body=self.NARROW, headers=headers).status == 400
 
 
 @each("operation", ANONYMOUS, ids=_named)

@@ -9,14 +9,12 @@ from tests.functional.dashboard.test_round_trips import FORMS_OF_ORGANIZATIONS, 
 from tests.support.browser import Browser
 from tests.support.populated_organization import id_part, populate_organization
 from tests.support.subject import Subject
-from tests.support.world import Company, table_dump
+from tests.support.world import Company, uncounted
 
 
 def contents(company: Company) -> list[dict]:
     """Returns what is stored of the organization."""
-    counters = {"hits", "win", "usedHour"}
-    found = [it for it in table_dump() if id_part(company.organization_id) in str(it)]
-    return [{name: value for name, value in it.items() if name not in counters} for it in found]
+    return [it for it in uncounted() if id_part(company.organization_id) in str(it)]
 
 
 def made_of(page: str) -> bool:

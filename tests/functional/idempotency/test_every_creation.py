@@ -58,13 +58,16 @@ class Client:
     """The owner of a new organization, who sends the requests of an operation with one Idempotency-Key."""
 
     def __init__(self, operation, api, world):
-        case, subject = USUAL[operation], Subject(world, api)
+        case, subject, second = USUAL[operation], Subject(world, api), Subject(world, api)
         first, self.company = case.prepared(subject), subject.company
-        self._requests = first, first._replace(body={**first.body, **filled(case.other, subject)})
+        second.company = self.company
+        other = first._replace(body={**first.body, **filled(case.other, subject)})
+        # The third is about another key, endpoint, or repository, if it is about one.
+        self._requests = first, other, case.prepared(second) if "{" in case.operation.path else other
         self.success = case.operation.route.status_code or 200
 
     def send(self, number=0, token=None, key=KEY):
-        """Sends the first request, or the other one."""
+        """Sends one of the requests."""
         return self._requests[number].send(token, **{"Idempotency-Key": key})
 
 
@@ -80,10 +83,10 @@ def test_a_repetition_by_the_same_user_returns_the_same_and_writes_nothing(opera
     assert (malformed.status, malformed.code, stored()) == (400, "INVALID_PAYLOAD", before)
     first = client.send()
     before = stored()
-    second, other = client.send(), client.send(1)
+    second, other, elsewhere = client.send(), client.send(1), client.send(2)
     assert (first.status, second.status, second.text) == (client.success, client.success, first.text)
     assert [it.headers.get("idempotency-replayed") for it in (first, second)] == [None, "true"]
-    assert other.status == (200 if operation == ROTATION else 400)
+    assert (other.status, elsewhere.status) == (200 if operation == ROTATION else 400, 400)
     assert stored() == before
     admin = world.member(client.company, "admin")
     assert "idempotency-replayed" not in client.send(1, admin.token).headers
