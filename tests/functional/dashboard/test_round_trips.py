@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 
@@ -23,7 +24,7 @@ from tests.support.endpoints import delivered
 from tests.support.operations import operations
 from tests.support.populated_organization import PopulatedOrganization, populate_organization
 from tests.support.recorded import recorded_calls
-from tests.support.subject import Subject
+from tests.support.subject import Subject, filled
 from tests.support.trips import counted_trips
 from tests.support.valid_forms import FORMS
 from tests.support.world import Person, World
@@ -197,9 +198,7 @@ def test_every_form_takes_at_most_four_round_trips(api, world, monkeypatch):
         subject = Subject(world, api)
         posted, name = form.prepared(subject), form.operation.name
         browser = Waiting(api).signed_in(world.member(subject.company, form.role).user_id)
-        counted[name] = max(
-            _trips_of(lambda posted=posted, browser=browser: posted.send(browser)), counted.get(name, 0)
-        )
+        counted[name] = max(_trips_of(partial(posted.send, browser)), counted.get(name, 0))
     for name, prepare_own in OWN_FORMS.items():
         person = world.person()
         forms = Forms(Waiting(api).signed_in(person.user_id), person, world)
@@ -212,20 +211,17 @@ def test_every_form_takes_at_most_four_round_trips(api, world, monkeypatch):
 @pytest.mark.parametrize(
     ("path", "fields", "most"),
     [
-        ("/keys", {"name": "deploy", "project-{project}": "yes"}, 4),
-        ("/keys/{key}/roll", {"grace_period": "0"}, 4),
+        ("/keys", {"name": "deploy", "project-{projectId}": "yes"}, 4),
+        ("/keys/{keyId}/roll", {"grace_period": "0"}, 4),
         # The keys in a grace period are counted after the version of the organization's keys was read.
-        ("/keys/{key}/roll", {"grace_period": "3600"}, 5),
+        ("/keys/{keyId}/roll", {"grace_period": "3600"}, 5),
     ],
 )
-def test_a_choice_in_the_form_of_a_key_takes_no_more(path, fields, most, *, api, person, world):
-    made = populate_organization(world, world.company(owner=person))
-    key = api_keys.list_keys(made.company.organization_id, 1, None).items[0]
-    values = {"project": made.project.project_id, "key": key.key_id}
-    browser = Waiting(api).signed_in(person.user_id)
-    sent = {name.format(**values): value for name, value in fields.items()}
-    address = f"/organizations/{made.company.slug}{path.format(**values)}"
-    assert _trips_of(lambda: browser.forge(address, {"once": "once" * 8, **sent})) == most
+def test_a_choice_in_the_form_of_a_key_takes_no_more(path, fields, most, *, api, world):
+    subject = Subject(world, api)
+    address, sent = filled([f"/organizations/{{organizationSlug}}{path}", {"once": "once" * 8, **fields}], subject)
+    browser = Waiting(api).signed_in(subject.owner.user_id)
+    assert _trips_of(lambda: browser.forge(address, sent)) == most
 
 
 class TestNote:
