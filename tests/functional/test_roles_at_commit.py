@@ -15,7 +15,7 @@ from controlplane.organizations import members
 from controlplane.platform.core.roles import RANK, Role
 from controlplane.platform.table.table import table
 from tests.support.api import Api, Reply
-from tests.support.calls import Call, Proceed, intercepted
+from tests.support.calls import Call, before
 from tests.support.cleanup import finish_deletions
 from tests.support.each import each
 from tests.support.operations import operations
@@ -45,18 +45,13 @@ def _writes(call: Call) -> bool:
 def _interrupted(send: Callable[[], Reply], change: Callable[[], None]) -> tuple[Reply, list[dict[str, Any]]]:
     """Sends the request, and makes the change before its first write. Returns the response, and the state after it."""
     after: list[dict[str, Any]] = []
-    made: list[Call] = []
 
-    def around(call: Call, proceed: Proceed) -> Any:
-        if not made and _writes(call):
-            made.append(call)
-            change()
-            after.extend(uncounted())
-        return proceed()
+    def act() -> None:
+        change()
+        after.extend(uncounted())
 
-    with intercepted(table.client, around):
+    with before(table.client, _writes, act):
         reply = send()
-    assert made, "the request wrote nothing"
     return reply, after
 
 
