@@ -43,6 +43,7 @@ from local.server import Server, load_handlers
 from scan_execution.app import ACCEPTED, ScanMessage
 from scan_execution.service import execute_scan, publish_scan
 from scan_preparation.service import prepare_scan
+from tests.functional.conftest import FakeClock
 from tests.support.audits import make_issue, make_scan
 from tests.support.code_host import SHA, FakeHost, archive
 from tests.support.endpoints import delivered
@@ -71,16 +72,6 @@ class Served:
     api_key: str
     # The organization's IDs, by the parameter or field that takes them.
     ids: dict[str, list[str]]
-
-
-class _Clock:
-    """A clock that moves only when told to."""
-
-    def __init__(self) -> None:
-        self.seconds = 1_772_600_767.0
-
-    def __call__(self) -> float:
-        return self.seconds
 
 
 class _Background:
@@ -165,7 +156,7 @@ def _fill(base_url: str) -> tuple[Served, FakeHost]:
 @contextmanager
 def _product(base_url: str) -> Iterator[tuple[Served, Callable[[Request], Response]]]:
     """Yields the functions on their own engine, with data in it."""
-    now, sqs, drawn = _Clock(), FakeSqs(), random.Random(0)
+    now, sqs, drawn = FakeClock(), FakeSqs(), random.Random(0)
     with (
         determined(lambda: drawn),
         sequential_engine("fast") as client,

@@ -211,3 +211,10 @@ def table_dump() -> list[dict[str, Any]]:
     items = table.client.scan(TableName=table.name, ConsistentRead=True)["Items"]
     items = [item for item in items if not item["pk"]["S"].startswith(("RATE#", "REFUSALS#"))]
     return sorted(items, key=lambda item: (item["pk"]["S"], item["sk"]["S"]))
+
+
+def uncounted() -> list[dict[str, Any]]:
+    """Returns the dump without what counts and dates requests, which rejected ones change too."""
+    counters = {"hits", "win", "usedHour", "lastUsedAt"}
+    shown = [item for item in table_dump() if not item["pk"]["S"].startswith("IP#")]
+    return [{name: value for name, value in item.items() if name not in counters} for item in shown]

@@ -8,19 +8,12 @@ import pytest
 
 from controlplane.platform.core import deadline
 from dashboard.access.provider import _BoundedConnection, _BoundedStream
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.seconds = 1000.0
-
-    def __call__(self) -> float:
-        return self.seconds
+from tests.functional.conftest import FakeClock
 
 
 @pytest.fixture
-def now(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    clock = Clock()
+def now(monkeypatch: pytest.MonkeyPatch) -> FakeClock:
+    clock = FakeClock()
     monkeypatch.setattr(deadline, "source", clock)
     return clock
 

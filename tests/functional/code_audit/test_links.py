@@ -98,14 +98,6 @@ def test_a_new_link_has_defaults_or_the_settings_and_the_next_scheduled_scan(lin
     assert reply.data in links.list().data
 
 
-def test_an_idempotency_key_works_for_one_repository(acme, links, new_project):
-    sent = {"method": "POST", "body": {"projectId": new_project()}, "Idempotency-Key": "one"}
-    first, again, elsewhere = links.send(**sent), links.send(**sent), Links(acme).send(**sent)
-    assert (first.status, again.status, again.data) == (201, 201, first.data)
-    assert again.headers["idempotency-replayed"] == "true"
-    assert (elsewhere.status, elsewhere.code) == (400, "INVALID_PAYLOAD")
-
-
 @each(
     ("field", "values"),
     [

@@ -15,7 +15,7 @@ from tests.support.each import each
 from tests.support.operations import Operation, operations
 from tests.support.table import PREPARED
 from tests.support.template import resources
-from tests.support.world import table_dump
+from tests.support.world import table_dump, uncounted
 
 ASKED = [(operation, operation.requires_session) for operation in operations()]
 CLOSED = [operation for operation, requires in ASKED if requires is not None and requires.signed_in]
@@ -29,11 +29,6 @@ def _address(operation: Operation) -> str:
 
 def _named(operation: Operation) -> str:
     return operation.name
-
-
-def _uncounted() -> list[dict]:
-    counters = {"hits", "win", "usedHour"}
-    return [{name: value for name, value in item.items() if name not in counters} for item in table_dump()]
 
 
 def _submit(visitor: Browser, operation: Operation, body: bytes) -> Reply:
@@ -82,10 +77,10 @@ class TestForm:
 
     def test_a_form_needs_the_token_of_its_own_session(self, operation, visitor, person, world):
         others = [Browser(visitor.api).signed_in(it.user_id).form_token for it in (world.person(), person)]
-        before = _uncounted()
+        before = uncounted()
         for token in ("x", None, *others):
             assert visitor.forge(operation.path, {"form_token": token}).status == 403
-        assert _uncounted() == before
+        assert uncounted() == before
 
     def test_an_unreadable_form_is_refused(self, operation, visitor):
         assert _submit(visitor, operation, b"form_token=%ff").status == 400
@@ -97,11 +92,11 @@ class TestForm:
         assert visitor.forge(operation.path).status == 429
 
     def test_a_get_request_doesnt_submit_a_form(self, operation, visitor):
-        before = _uncounted()
+        before = uncounted()
         reply = visitor.get(f"{operation.path}?form_token={visitor.form_token}", Accept="text/html")
         # 404: the page of an organization that the visitor doesn't belong to. 303: to the page that has the form.
         assert reply.status in {200, 303, 404}
-        assert _uncounted() == before
+        assert uncounted() == before
 
 
 def test_each_page_has_another_token_and_one_without_salt_is_refused(visitor, monkeypatch):

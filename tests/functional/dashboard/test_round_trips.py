@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 
@@ -15,17 +16,17 @@ from controlplane.notify import subscriptions
 from controlplane.people import credential_index, sessions
 from controlplane.platform.core.settings import settings
 from dashboard.assets import asset
-from tests.functional import test_roles_at_commit
 from tests.functional.dashboard.test_invitations import invite
 from tests.functional.device_auth.devices import request_code
-from tests.functional.test_roles_at_commit import ADMITTED, CHECKED, Scene, connect_again
 from tests.support.api import Reply
 from tests.support.browser import Browser
 from tests.support.endpoints import delivered
 from tests.support.operations import operations
 from tests.support.populated_organization import PopulatedOrganization, populate_organization
 from tests.support.recorded import recorded_calls
+from tests.support.subject import Subject, filled
 from tests.support.trips import counted_trips
+from tests.support.valid_forms import FORMS
 from tests.support.world import Person, World
 
 MOST = 3
@@ -170,12 +171,8 @@ OWN_FORMS: dict[str, Callable[[Forms, str], Callable[[], Reply]]] = {
     "POST /organizations": Forms.company,
     "POST /organizations/new": lambda forms, path: forms.send(path, name="Acme"),
 }
-FORMS_OF_ORGANIZATIONS = [
-    (name, role, prepare)
-    for name, role, prepare in (*CHECKED, *((name, "member", prepare) for name, prepare in ADMITTED))
-    # One more if the repository is already connected, because its description is updated afterward.
-    if name.startswith("POST /organizations/{") and prepare is not connect_again
-]
+# One more if the repository is already connected, because its description is updated afterward.
+FORMS_OF_ORGANIZATIONS = [it for it in FORMS if it.role and it.near != "{connectedBlogId}"]
 
 
 class Waiting(Browser):
@@ -195,14 +192,13 @@ def _trips_of(send: Callable[[], Reply]) -> int:
 
 
 def test_every_form_takes_at_most_four_round_trips(api, world, monkeypatch):
-    """Counts the forms of organizations as `test_roles_at_commit` prepares them, and those of a person."""
-    monkeypatch.setattr(test_roles_at_commit, "Browser", Waiting)
     monkeypatch.setitem(settings.__dict__, "issue_wait_seconds", 0)
     counted: dict[str, int] = {}
-    for name, role, prepare in FORMS_OF_ORGANIZATIONS:
-        company = world.company()
-        send = prepare(Scene(world, company, world.member(company, role), api))
-        counted[name] = max(_trips_of(send), counted.get(name, 0))
+    for form in FORMS_OF_ORGANIZATIONS:
+        subject = Subject(world, api)
+        posted, name = form.prepared(subject), form.operation.name
+        browser = Waiting(api).signed_in(world.member(subject.company, form.role).user_id)
+        counted[name] = max(_trips_of(partial(posted.send, browser)), counted.get(name, 0))
     for name, prepare_own in OWN_FORMS.items():
         person = world.person()
         forms = Forms(Waiting(api).signed_in(person.user_id), person, world)
@@ -215,20 +211,17 @@ def test_every_form_takes_at_most_four_round_trips(api, world, monkeypatch):
 @pytest.mark.parametrize(
     ("path", "fields", "most"),
     [
-        ("/keys", {"name": "deploy", "project-{project}": "yes"}, 4),
-        ("/keys/{key}/roll", {"grace_period": "0"}, 4),
+        ("/keys", {"name": "deploy", "project-{projectId}": "yes"}, 4),
+        ("/keys/{keyId}/roll", {"grace_period": "0"}, 4),
         # The keys in a grace period are counted after the version of the organization's keys was read.
-        ("/keys/{key}/roll", {"grace_period": "3600"}, 5),
+        ("/keys/{keyId}/roll", {"grace_period": "3600"}, 5),
     ],
 )
-def test_a_choice_in_the_form_of_a_key_takes_no_more(path, fields, most, *, api, person, world):
-    made = populate_organization(world, world.company(owner=person))
-    key = api_keys.list_keys(made.company.organization_id, 1, None).items[0]
-    values = {"project": made.project.project_id, "key": key.key_id}
-    browser = Waiting(api).signed_in(person.user_id)
-    sent = {name.format(**values): value for name, value in fields.items()}
-    address = f"/organizations/{made.company.slug}{path.format(**values)}"
-    assert _trips_of(lambda: browser.forge(address, {"once": "once" * 8, **sent})) == most
+def test_a_choice_in_the_form_of_a_key_takes_no_more(path, fields, most, *, api, world):
+    subject = Subject(world, api)
+    address, sent = filled([f"/organizations/{{organizationSlug}}{path}", {"once": "once" * 8, **fields}], subject)
+    browser = Waiting(api).signed_in(subject.owner.user_id)
+    assert _trips_of(lambda: browser.forge(address, sent)) == most
 
 
 class TestNote:

@@ -78,14 +78,6 @@ def test_the_same_request_returns_identical_bytes_and_says_so(acme, api):
     assert api.get("/v1/me", replies[2].data["key"]).status == 200
 
 
-def test_a_roll_is_replayed_for_its_key_only(acme):
-    made = [acme.create(None).data for _ in range(2)]
-    first, second, other = acme.roll(made[0]), acme.roll(made[0]), acme.roll(made[1])
-    assert (first.status, second.status, second.text, other.status) == (200, 200, first.text, 400)
-    assert second.headers["idempotency-replayed"] == "true"
-    assert {*acme.ids()} == {first.data["keyId"], made[1]["keyId"]}
-
-
 def test_a_response_is_replayed_for_24_hours_also_after_the_deletion(acme, world, now):
     token = world.token(acme.owner.user_id, lifetime_seconds=3 * DAY)
     first = acme.create(who=token)

@@ -9,9 +9,9 @@ import pytest
 from controlplane.platform.core.roles import Role
 from controlplane.projects.items import ProjectItem
 from controlplane.projects.store import get_project
-from tests.functional.projects.builders import create, make_project, uncounted
+from tests.functional.projects.builders import create, make_project
 from tests.support.api import Api, Reply
-from tests.support.world import Person, World
+from tests.support.world import Person, World, uncounted
 
 # The fields of a project that each generation of the API returns from lists and creations.
 CURRENT = ("id", "slug", "name", "description", "organizationId", "organizationSlug", "dashboardUrl")

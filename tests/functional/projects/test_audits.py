@@ -7,8 +7,9 @@ from controlplane.projects import audits, changes
 from controlplane.projects import store as projects
 from controlplane.projects.items import Address
 from controlplane.projects.store import get_project
-from tests.functional.projects.builders import add_audits, make_project, stored, uncounted
+from tests.functional.projects.builders import add_audits, make_project, stored
 from tests.support.each import each
+from tests.support.world import uncounted
 
 
 def test_an_audit_and_its_runs_are_stored_for_an_existing_website_and_project(world):
