@@ -145,9 +145,10 @@ openapi: .venv/.ready node_modules/.ready ## Generate docs/openapi.json from the
 	@.venv/bin/python -m scripts.rule_texts
 	@.venv/bin/python -m scripts.reference
 
-sdk: $(SDK) ## Generate the SDK's models from docs/openapi.json, and its synchronous client
+sdk: $(SDK) ## Generate the SDK's models and operations from docs/openapi.json, and its synchronous client
 
-$(SDK): docs/openapi.json $(wildcard cli/src/openassent/_async/*.py scripts/sdk/*.py) scripts/reference/samples.py .tools/sdk/.ready
+$(SDK): docs/openapi.json $(wildcard cli/src/openassent/_async/*.py scripts/sdk/*.py) cli/src/openassent/errors.py \
+		$(addprefix scripts/reference/,calls.py forms.yaml samples.py) .tools/sdk/.ready
 	@.tools/sdk/bin/python -m scripts.sdk
 
 # Without Redoc, the page lists its files, which is enough for `make test`, and npm isn't needed.

@@ -78,7 +78,7 @@ def test_waits_for_a_scan_that_is_running(
             end_scan(running)
 
     # Not the interpreter's: subprocess sleeps, too, until git has ended.
-    monkeypatch.setattr("openassent._sync.code_audit.sleep", sleep)
+    monkeypatch.setattr("openassent._sync.scans.sleep", sleep)
     ended = shell.run("ci")
     assert (ended.code, len(waited)) == (Exit.FAILED if fails else Exit.DONE, 1)
     assert ended.stderr.endswith("Error: The repository is too large.\n") is fails
