@@ -68,7 +68,7 @@ _ENDPOINT = {"name": "Alerts", "url": f"{URL}/canary", "events": ["key.created"]
 _REPORT = {"surface": "api", "expected": "x", "actual": "x", "reproduction": "x", "requestId": "x", "operation": "x"}
 
 CASES = (
-    Case("createApiKey", Action.API_KEY_CREATE, {"name": "deploy"}, {"name": "other"}),
+    Case("createApiKey", Action.API_KEY_CREATE, {"name": "déploy"}, {"name": "other"}),
     Case("rollApiKey", Action.API_KEY_ROLL, {}, {"gracePeriodSeconds": 60}),
     Case("updateApiKey", Action.API_KEY_UPDATE, {"name": "deploys", "scopes": ["inbox.read"]}),
     Case("deleteApiKey", Action.API_KEY_DELETE),

@@ -301,8 +301,9 @@ def test_the_secret_is_rejected_immediately_and_no_item_of_the_key_remains(acme)
     # The sweep still has to send the event of its creation.
     left = [it for it in table_dump() if not it["pk"]["S"].startswith((keys.LOG_PREFIX, "OUTBOX#"))]
     assert key["keyId"] not in str(left)
-    for missing in (acme.delete(key), acme.roll(key), acme.update(key, name="x")):
-        assert (missing.status, missing.code) == (404, "NOT_FOUND")
+    for it in (key, {"keyId": "x"}, {"keyId": "key_x"}, {"keyId": "prj" + key["keyId"][3:]}):
+        for missing in (acme.delete(it), acme.roll(it), acme.update(it, name="x")):
+            assert (missing.status, missing.code) == (404, "NOT_FOUND")
     assert acme.count() == (1, 1)
 
 
