@@ -24,7 +24,7 @@ class Releases:
         run("git", "clone", "--quiet", "--shared", ROOT, clone)
 
     def publish(self, version: str, commit: str, template: Path) -> None:
-        """Names the commit's version, tags it, and publishes the template with the artifacts next to it."""
+        """Names the commit's version, tags it, and publishes the template and its artifacts."""
         self._templates[version] = template
         run("git", "checkout", "--quiet", run("git", "rev-parse", commit).strip(), folder=self._clone)
         changelog = self._clone / "CHANGELOG.md"

@@ -269,7 +269,7 @@ def complete(
     )
     try:
         table.transact(
-            {"item": recorded, "attempt": ends, **legs(repository_id, issue.number, item_id)},
+            {"item": recorded, "attempt": ends, **_opened(repository_id, issue.number, item_id)},
             _recorded(Action.ISSUE_RECORD, item_id, {"number": issue.number, "url": issue.url}),
         )
     except LegFailed as failure:
@@ -336,7 +336,7 @@ def resend_overdue(run: SweepRun) -> None:
                 run.finished += 1
 
 
-def legs(repository_id: RepositoryId | None, number: int, item_id: InboxItemId) -> dict[str, Leg]:
+def _opened(repository_id: RepositoryId | None, number: int, item_id: InboxItemId) -> dict[str, Leg]:
     """Returns the leg that makes the issue lead to its item."""
     if repository_id is None:
         return {}

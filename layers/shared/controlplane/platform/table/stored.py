@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from functools import cache, partial
 from types import UnionType
-from typing import Annotated, Any, NamedTuple, Self, get_args, get_origin
+from typing import Annotated, Any, NamedTuple, Self, get_args, get_origin, get_type_hints
 
 from controlplane.platform.table.keys import Key
 
@@ -136,7 +136,7 @@ def _fields_of(kind: Any) -> list[tuple[str, Any, Any]]:
     defaults = kind._field_defaults
     return [
         (name, Annotated[of, SPARSE] if name in defaults else of, defaults.get(name))
-        for name, of in kind.__annotations__.items()
+        for name, of in get_type_hints(kind, include_extras=True).items()
     ]
 
 
