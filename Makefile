@@ -83,7 +83,7 @@ lint: .venv/.ready node_modules/.ready .tools/supply/.ready $(SDK) ## Check styl
 	@.venv/bin/python -m scripts.openapi --check
 	@scripts/lint-openapi
 
-template: .tools/sam/.ready .tools/checkov/.ready .tools/parliament/.ready .tools/nag/node_modules/.ready ## Check the transformed template.yaml with scanners, and compare it with the last release
+template: .tools/sam/.ready .tools/checkov/.ready ## Check the transformed template.yaml with scanners, and compare it with the last release
 	@.tools/sam/bin/python -m scripts.check_template
 
 check: lint test ## Lint, then test
@@ -145,14 +145,14 @@ openapi: .venv/.ready node_modules/.ready ## Generate docs/openapi.json from the
 	@.venv/bin/python -m scripts.rule_texts
 	@.venv/bin/python -m scripts.reference
 
-sdk: $(SDK) ## Generate the SDK's models from docs/openapi.json, and its synchronous client
+sdk: $(SDK) ## Generate the SDK's models and operations from docs/openapi.json, and its synchronous client
 
-$(SDK): docs/openapi.json $(wildcard cli/src/openassent/_async/*.py scripts/sdk/*.py) scripts/reference/samples.py .tools/sdk/.ready
+$(SDK): docs/openapi.json $(wildcard cli/src/openassent/_async/*.py scripts/sdk/*.py) cli/src/openassent/errors.py \
+		$(addprefix scripts/reference/,calls.py forms.yaml samples.py) .tools/sdk/.ready
 	@.tools/sdk/bin/python -m scripts.sdk
 
 # Without Redoc, the page lists its files, which is enough for `make test`, and npm isn't needed.
-$(REFERENCE): docs/openapi.json docs/errors.md $(wildcard scripts/reference/*.py scripts/reference/templates/*) \
-		scripts/sdk/commands.py scripts/sdk/examples.py \
+$(REFERENCE): docs/openapi.json docs/errors.md $(wildcard scripts/reference/*.* scripts/reference/templates/*) \
 		layers/shared/controlplane/platform/core/plans.py layers/shared/controlplane/platform/core/scopes.py .venv/.ready \
 		$(if $(filter test,$(MAKECMDGOALS)),,node_modules/.ready)
 	@.venv/bin/python -m scripts.reference
@@ -161,7 +161,7 @@ $(REFERENCE): docs/openapi.json docs/errors.md $(wildcard scripts/reference/*.py
 LOCK = .tools/uv/bin/uv pip compile --quiet --universal --python-version 3.13 --generate-hashes \
 	--no-emit-index-url --custom-compile-command "make lock" $(if $(UPGRADE),--upgrade)
 
-TOOLS := ministack sam conformance checkov lambda parliament sdk supply
+TOOLS := ministack sam conformance checkov lambda sdk supply
 
 lock: .tools/uv/.ready ## Update the hashed pins from pyproject.toml, requirements/*.in, and package.json (UPGRADE=1: newest)
 	@$(LOCK) pyproject.toml -o layers/shared/requirements.txt
@@ -199,6 +199,3 @@ $(patsubst %,.tools/%/.ready,cli $(TOOLS)): .tools/%/.ready: requirements/%.txt 
 # Redoc, axe, the linters of docs/openapi.json, and the race tests' engine, which doesn't exist for every platform.
 node_modules/.ready: package-lock.json
 	@scripts/npm-tools
-
-.tools/nag/node_modules/.ready: requirements/nag/package-lock.json
-	@scripts/npm-tools requirements/nag .tools/nag

@@ -6,7 +6,6 @@ Ratios, never absolute times: everything that is compared runs in the same sessi
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
 import tempfile
@@ -32,7 +31,6 @@ SECTIONS: dict[str, Callable[[Bench], tuple[list[Figure], str]]] = {
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--only", choices=SECTIONS, help="one section instead of all")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="also write every figure there")
     options = parser.parse_args()
     os.sched_setaffinity(0, cores()[0])
     figures: list[Figure] = []
@@ -46,8 +44,6 @@ def main() -> None:
                 figures += found
                 details.append(detail)
     print("\n" + "\n\n".join([*filter(None, details), by_goal(figures)]))
-    if options.json:
-        options.json.write_text(json.dumps([figure.as_json() for figure in figures], indent=1))
 
 
 def _measured(

@@ -8,24 +8,23 @@ rules.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import re
 import shutil
-import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from statistics import median
 from typing import Any, NamedTuple
 
 import yaml
 
 from benchmarks.machine import ROOT
-from benchmarks.report import table
+from benchmarks.report import interleave, ratio, table
 from openassent_analysis.catalogue import catalogue
 from openassent_analysis.files import language_of, reason_to_skip, walk
 from openassent_analysis.rules import Rule, rules
@@ -61,7 +60,6 @@ class Run(NamedTuple):
     seconds: float
     # Of the process and its children.
     cpu_seconds: float
-    peak_megabytes: float
     # The output; plain ast-grep writes one line per match.
     output: Path
 
@@ -139,27 +137,15 @@ def _hosts(categories: Iterable[str]) -> str:
 
 
 def run(command: list[str], output: Path) -> Run:
-    """Runs the command. Samples the peak memory of the process and its child while it runs.
-
-    The usage that wait() reports includes the process that started it.
-    """
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "layers" / "analysis")}
     # The size of a function's memory in other benchmarks, which would decide on the number of cores.
     environment.pop("AWS_LAMBDA_FUNCTION_MEMORY_SIZE", None)
-    peaks: dict[int, float] = {}
     begun = time.monotonic()
     with output.open("wb") as written:
         process = subprocess.Popen(command, stdout=written, env=environment)
-        while not (ended := os.wait4(process.pid, os.WNOHANG))[0]:
-            with contextlib.suppress(OSError):
-                children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
-                for number in (process.pid, *map(int, children)):
-                    if found := re.search(r"VmHWM:\s*(\d+)", Path(f"/proc/{number}/status").read_text()):
-                        peaks[number] = int(found[1]) / 1024
-            time.sleep(0.005)
-    process.returncode = os.waitstatus_to_exitcode(ended[1])
-    used = ended[2].ru_utime + ended[2].ru_stime
-    return Run(time.monotonic() - begun, used, sum(peaks.values()), output)
+        _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    return Run(time.monotonic() - begun, usage.ru_utime + usage.ru_stime, output)
 
 
 def ours(tree: Path) -> Run:
@@ -174,14 +160,6 @@ def plain(config: Path, tree: Path) -> Run:
     return run(command, tree.parent / "plain.jsonl")
 
 
-def _interleave(sides: dict[str, Callable[[], Run]]) -> dict[str, list[Run]]:
-    found: dict[str, list[Run]] = {name: [] for name in sides}
-    for _ in range(ROUNDS):
-        for name, side in sides.items():
-            found[name].append(side())
-    return found
-
-
 def measure() -> str:
     """Returns the report."""
     with tempfile.TemporaryDirectory(prefix="analysis-") as name:
@@ -190,29 +168,23 @@ def measure() -> str:
         tree.mkdir()
         fetch(tree)
         config = write_plain_rules(folder / "plain")
-        runs = _interleave(
-            {
-                "analysis": lambda: ours(tree),
-                "plain ast-grep": lambda: plain(config, tree),
-            }
-        )
+        sides = {"analysis": lambda: ours(tree), "plain ast-grep": lambda: plain(config, tree)}
+        runs: dict[str, list[Run]] = {side: [] for side in sides}
+
+        def measured(side: str) -> float:
+            runs[side].append(sides[side]())
+            return runs[side][-1].seconds
+
+        elapsed = interleave(sides, measured, ROUNDS, warm_up=0)
+        cpu = {side: [run.cpu_seconds for run in runs[side]] for side in sides}
         files, lines, findings = json.loads(runs["analysis"][0].output.read_bytes())
         matches = runs["plain ast-grep"][0].output.read_bytes().count(b"\n")
         answers = {"analysis": findings, "plain ast-grep": matches}
-        rows = []
-        for side, measured in runs.items():
-            seconds = statistics.median(run.seconds for run in measured)
-            used = statistics.median(run.cpu_seconds for run in measured)
-            peak = max(run.peak_megabytes for run in measured)
-            rows.append((side, round(files / seconds), round(lines / seconds), peak, seconds, used, answers[side]))
+        rows = [(side, median(elapsed[side]), median(cpu[side]), answers[side]) for side in sides]
         text = f"the code analysis: {files:,} files, {lines:,} lines\n\n"
-        text += table(
-            rows, ("one thread that parses per core", "files/s", "lines/s", "peak MB", "s", "CPU s", "answers")
-        )
-        pairs = list(zip(runs["analysis"], runs["plain ast-grep"], strict=True))
-        elapsed = statistics.median(mine.seconds / theirs.seconds for mine, theirs in pairs)
-        cpu = statistics.median(mine.cpu_seconds / theirs.cpu_seconds for mine, theirs in pairs)
-        return text + f"\nanalysis: {elapsed:.2f} x the time and {cpu:.2f} x the CPU time of plain ast-grep"
+        text += table(rows, ("one thread that parses per core", "s", "CPU s", "answers"))
+        took, used = ratio(*elapsed.values()), ratio(*cpu.values())
+        return text + f"\nanalysis: {took:.2f} x the time and {used:.2f} x the CPU time of plain ast-grep"
 
 
 if __name__ == "__main__":

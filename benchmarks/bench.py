@@ -12,8 +12,7 @@ from benchmarks import package
 from benchmarks.environment import PEER_TABLE, environments
 from benchmarks.machine import certificate, engine
 from benchmarks.package import Package
-from benchmarks.process import Target
-from benchmarks.recording import Recording
+from benchmarks.process import Recording, Target
 from benchmarks.wire import Recorder, Replay, Server
 from benchmarks.world import World, populate_peer
 
@@ -26,7 +25,6 @@ class Bench:
     peers: Path
     functions: dict[str, dict[str, str]]
     tls: tuple[Path, Path]
-    own_roots: bool
     peer_roots: Path
 
     @classmethod
@@ -36,18 +34,14 @@ class Bench:
         naive = package.stage_naive(folder / "naive")
         peers = shutil.copytree(package.PEERS, folder / "peers", ignore=shutil.ignore_patterns("__pycache__"))
         tls = certificate(folder)
-        own_roots, peer_roots = package.trust(ours, naive, tls[0], folder)
+        peer_roots = package.trust(ours, naive, tls[0], folder)
         functions = {group: it for group, it in environments().items() if group in ours.functions}
-        return cls(folder, ours, naive, Path(peers), functions, tls, own_roots, peer_roots)
+        return cls(folder, ours, naive, Path(peers), functions, tls, peer_roots)
 
     def our_target(self, group: str, address: str) -> Target:
-        """Returns a target that runs one of our functions, with DynamoDB at `address`.
-
-        It trusts its build's root certificates or, if the build has none, the peers'.
-        """
+        """Returns a target that runs one of our functions, with DynamoDB at `address`."""
         target = Target(group, self.ours.folders(group), f"{group}.app", self.functions[group])
-        target = target.with_environment(AWS_ENDPOINT_URL_DYNAMODB=address)
-        return target if self.own_roots else target.with_environment(AWS_CA_BUNDLE=str(self.peer_roots))
+        return target.with_environment(AWS_ENDPOINT_URL_DYNAMODB=address)
 
     def naive_target(self, address: str) -> Target:
         environment = {

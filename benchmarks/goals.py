@@ -5,7 +5,7 @@ The bounds are defined only here. A figure without a bound is only printed.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 TITLES = {
     "1": "cold start: init and first answer",
@@ -52,6 +52,3 @@ class Figure:
         if self.bound is None:
             return ""
         return "ok" if self.measured <= self.bound + 1e-9 else "miss"
-
-    def as_json(self) -> dict[str, object]:
-        return {**asdict(self), "verdict": self.verdict}

@@ -23,7 +23,12 @@ BUILD = ROOT / ".aws-sam" / "build"
 LAYER = "SharedLayer"
 LAYER_SOURCE = ROOT / "layers" / "shared"
 LAYER_PACKAGES = ("awsclient", "controlplane")
-NAIVE_LIBRARIES = ("fastapi", "mangum", "pydantic", "boto3")
+# FastAPI, Mangum, pydantic, and boto3, with what they require.
+NAIVE_LIBRARIES = {
+    *("annotated-doc", "annotated-types", "anyio", "boto3", "botocore", "fastapi", "idna", "jmespath", "mangum"),
+    *("opentelemetry-api", "pydantic", "pydantic-core", "python-dateutil", "s3transfer", "six", "starlette"),
+    *("typing-extensions", "typing-inspection", "urllib3"),
+}
 PEERS = Path(__file__).with_name("peers")
 
 
@@ -64,7 +69,7 @@ def stage_ours(target: Path) -> Package:
 
 def stage_naive(target: Path) -> Path:
     """Installs the naive peer's libraries in one folder, as `pip install --target` does: compiled and complete."""
-    _copy_libraries(_closure(NAIVE_LIBRARIES), target)
+    _copy_libraries(NAIVE_LIBRARIES, target)
     compileall.compile_dir(target, quiet=2)
     return target
 
@@ -109,25 +114,6 @@ def _normal(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
-def _closure(roots: tuple[str, ...]) -> set[str]:
-    """Returns the names of these distributions and of all their requirements, in this environment."""
-    found: set[str] = set()
-    open_names = [_normal(root) for root in roots]
-    while open_names:
-        name = open_names.pop()
-        if name in found:
-            continue
-        found.add(name)
-        for requirement in metadata.requires(name) or []:
-            needed, _, marker = requirement.partition(";")
-            if "extra" in marker or ("python_version" in marker and "<" in marker):
-                continue
-            match = re.match(r"[A-Za-z0-9._-]+", needed)
-            if match:
-                open_names.append(_normal(match[0]))
-    return found
-
-
 def _copy_libraries(names: set[str], target: Path) -> None:
     """Copies installed distributions, file by file as their records list them."""
     for name in sorted(names):
@@ -140,17 +126,14 @@ def _copy_libraries(names: set[str], target: Path) -> None:
                 shutil.copyfile(source, copy)
 
 
-def trust(package: Package, naive: Path, certificate: Path, folder: Path) -> tuple[bool, Path]:
-    """Has everybody trust the stand-in's certificate: (whether ours has roots of its own, the peers' bundle).
+def trust(package: Package, naive: Path, certificate: Path, folder: Path) -> Path:
+    """Has everybody trust the stand-in's certificate, in addition to Amazon's roots or the peers' botocore bundle.
 
-    Ours is the bundle of Amazon's roots where the build made one, the peers' is botocore's own: what each would load
-    when deployed.
+    Returns the peers' bundle.
     """
     added = certificate.read_bytes()
     peers = folder / "peers.pem"
     peers.write_bytes((naive / "botocore" / "cacert.pem").read_bytes() + added)
-    own = package.layer / artifacts.ROOTS_FILE
-    if not own.is_file():
-        return False, peers
+    own = package.layer / "awsclient" / "amazon-roots.pem"
     own.write_bytes(own.read_bytes() + added)
-    return True, peers
+    return peers

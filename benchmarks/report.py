@@ -1,10 +1,36 @@
-"""Plain text tables: figures grouped by goal, and the details behind them."""
+"""Interleaved rounds, and plain text tables: figures grouped by goal, and the details behind them.
+
+A noisy machine affects all contenders of a round alike, and so not their ratios.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import random
+import statistics
+from collections.abc import Callable, Hashable, Iterable, Sequence
 
 from benchmarks.goals import TITLES, Figure
+
+
+def interleave[Name: Hashable](
+    names: Iterable[Name], measure: Callable[[Name], float], rounds: int, *, warm_up: int = 1
+) -> dict[Name, list[float]]:
+    """Returns the measured values of each name by round. The order changes from round to round."""
+    order = list(names)
+    found: dict[Name, list[float]] = {name: [] for name in order}
+    shuffled = random.Random(20)  # nosec B311  # the same orders in every run
+    for turn in range(rounds + warm_up):
+        shuffled.shuffle(order)
+        for name in order:
+            value = measure(name)
+            if turn >= warm_up:
+                found[name].append(value)
+    return found
+
+
+def ratio(ours: list[float], theirs: list[float]) -> float:
+    """Returns the median of the ratios of each round."""
+    return statistics.median(one / other for one, other in zip(ours, theirs, strict=True))
 
 
 def table(rows: Iterable[Sequence[object]], header: Sequence[str]) -> str:

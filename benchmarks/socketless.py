@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import re
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -30,12 +31,12 @@ def install(recordings: Path) -> None:
 def _replace_own(replay: Any) -> None:
     from awsclient.connection import Connections, Response  # noqa: PLC0415 (the measured process's own)
 
-    wire = importlib.import_module("wire")
-
     def exchange(_connections: Any, request: bytes) -> Any:
         head, _, body = request.partition(b"\r\n\r\n")
-        path, headers = wire._head(head)
-        status, answer = replay.answer(path, headers["x-amz-target"].rpartition(".")[2], body)
+        path = head.split(b" ", 2)[1].decode()
+        operation = re.search(rb"(?i)\r\nx-amz-target: *[^.\r]+\.(\w+)", head)
+        assert operation is not None
+        status, answer = replay.answer(path, operation[1].decode(), body)
         return Response(status, {"content-length": str(len(answer))}, answer)
 
     setattr(Connections, "exchange", exchange)  # noqa: B010 (mypy accepts no other way)

@@ -8,7 +8,7 @@ from benchmarks import goals
 from benchmarks.bench import Bench
 from benchmarks.goals import Figure
 from benchmarks.measured import COUNTED, PROJECT, Measured
-from benchmarks.recording import Recording, record
+from benchmarks.process import Recording, record
 from benchmarks.report import table
 
 

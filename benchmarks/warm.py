@@ -25,10 +25,8 @@ from benchmarks.goals import (
     Figure,
 )
 from benchmarks.measured import PROJECT, rest_event
-from benchmarks.process import Target, Worker
-from benchmarks.recording import Recording, record
-from benchmarks.report import table
-from benchmarks.rounds import interleave, ratio
+from benchmarks.process import Recording, Target, Worker, record
+from benchmarks.report import interleave, ratio, table
 from benchmarks.socketless import VARIABLE
 from benchmarks.world import PEER_KEY
 

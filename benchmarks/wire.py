@@ -7,16 +7,15 @@ selects the recording.
 
 from __future__ import annotations
 
-import contextlib
 import http.client
 import json
-import socket
 import ssl
 import threading
 import time
 import urllib.parse
 import zlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -41,77 +40,55 @@ class Answers(Protocol):
     def answer(self, path: str, operation: str, body: bytes) -> tuple[int, bytes]: ...
 
 
-@dataclass
-class Server:
+class Server(ThreadingHTTPServer):
     """An HTTP server on a free loopback port, one thread per connection, with TLS if there is a certificate."""
 
-    answers: Answers
-    tls: tuple[Path, Path] | None = None
-    url: str = field(init=False, default="")
+    daemon_threads = True
+
+    def __init__(self, answers: Answers, tls: tuple[Path, Path] | None = None) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.answers = answers
+        scheme, host = ("https", "localhost") if tls else ("http", "127.0.0.1")
+        self.url = f"{scheme}://{host}:{self.server_port}"
+        if tls:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(*tls)
+            self.socket = context.wrap_socket(self.socket, server_side=True)
 
     def __enter__(self) -> Server:
-        self._listener = socket.create_server(("127.0.0.1", 0))
-        self._context = None
-        if self.tls:
-            self._context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-            self._context.load_cert_chain(*self.tls)
-        scheme, host = ("https", "localhost") if self.tls else ("http", "127.0.0.1")
-        self.url = f"{scheme}://{host}:{self._listener.getsockname()[1]}"
-        threading.Thread(target=self._accept, daemon=True).start()
+        threading.Thread(target=self.serve_forever, daemon=True).start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        with contextlib.suppress(OSError):
-            self._listener.shutdown(socket.SHUT_RDWR)
-        self._listener.close()
-
-    def _accept(self) -> None:
-        while True:
-            try:
-                connection, _ = self._listener.accept()
-            except OSError:
-                return
-            threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
-
-    def _serve(self, connection: socket.socket) -> None:
-        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        with contextlib.suppress(OSError, ConnectionError):  # the client went away; its next request finds a new one
-            if self._context:
-                connection = self._context.wrap_socket(connection, server_side=True)
-            with connection:
-                self._answer_all(connection)
-
-    def _answer_all(self, connection: socket.socket) -> None:
-        pending = b""
-        while True:
-            while (end := pending.find(b"\r\n\r\n")) < 0:
-                pending += (received := connection.recv(65536))
-                if not received:
-                    return
-            path, headers = _head(pending[:end])
-            length = int(headers.get("content-length", 0))
-            while len(pending) < end + 4 + length:
-                pending += (received := connection.recv(65536))
-                if not received:
-                    return
-            body, pending = pending[end + 4 : end + 4 + length], pending[end + 4 + length :]
-            operation = headers.get("x-amz-target", "").rpartition(".")[2]
-            connection.sendall(_response(*self.answers.answer(path, operation, body)))
+        self.shutdown()
+        self.server_close()
 
 
-def _head(raw: bytes) -> tuple[str, dict[str, str]]:
-    request, *lines = raw.decode("latin-1").split("\r\n")
-    pairs = (line.partition(":") for line in lines)
-    return request.split(" ")[1], {name.lower(): value.strip() for name, _, value in pairs}
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+    wbufsize = -1  # a response is sent as a whole
+    server: Server
 
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["content-length"]))
+        operation = self.headers["x-amz-target"].rpartition(".")[2]
+        status, answer = self.server.answers.answer(self.path, operation, body)
+        self.send_response_only(status)
+        for name, value in {
+            "Server": "Server",
+            "Content-Type": "application/x-amz-json-1.0",
+            "Connection": "keep-alive",
+            "x-amzn-RequestId": "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789ABCDEFGHIJKLMNOP",
+            "x-amz-crc32": str(zlib.crc32(answer)),
+            "Content-Length": str(len(answer)),
+        }.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(answer)
 
-def _response(status: int, body: bytes) -> bytes:
-    return (
-        f"HTTP/1.1 {status} {http.client.responses.get(status, '')}\r\n"
-        "Server: Server\r\nContent-Type: application/x-amz-json-1.0\r\nConnection: keep-alive\r\n"
-        "x-amzn-RequestId: ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789ABCDEFGHIJKLMNOP\r\n"
-        f"x-amz-crc32: {zlib.crc32(body)}\r\nContent-Length: {len(body)}\r\n\r\n"
-    ).encode() + body
+    def log_message(self, *_: object) -> None:
+        """Writes no log."""
 
 
 class Recorder:

@@ -10,7 +10,7 @@ from typing import Any
 
 from benchmarks.environment import DEPLOYED, PEER_TABLE
 from benchmarks.peers.naive import sample_project
-from controlplane.platform.table.codec import encode_item
+from controlplane.platform.table.legs import encode_item
 from controlplane.platform.table.table import table
 from controlplane.projects import store as projects
 from controlplane.projects.items import Address

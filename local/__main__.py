@@ -63,10 +63,10 @@ def _run(port: int) -> None:
 def _prepare(memory: checkout.Memory, ministack: MiniStack, base_url: str) -> dict[str, Any]:
     """Brings stack and demo data up to date, and puts the functions' variables into the environment."""
     # These load botocore while MiniStack starts.
-    from local import people, sam  # noqa: PLC0415
+    from local import sam  # noqa: PLC0415
     from local.github import setup  # noqa: PLC0415
     from local.github.repositories import GitFailed  # noqa: PLC0415
-    from local.stack import LocalStack  # noqa: PLC0415
+    from local.stack import LocalStack, ensure_people  # noqa: PLC0415
 
     stack, github = LocalStack(ministack.endpoint, base_url), checkout.DIRECTORY / setup.FOLDER
     try:
@@ -91,7 +91,7 @@ def _prepare(memory: checkout.Memory, ministack: MiniStack, base_url: str) -> di
         from local.demo import create_demo  # noqa: PLC0415
 
         memory.demo = create_demo(base_url)
-    people.ensure_people(ministack.endpoint, deployment.resources["UserPool"], memory.demo["users"])
+    ensure_people(ministack.endpoint, deployment.resources["UserPool"], memory.demo["users"])
     memory.save()
     credentials = {"baseUrl": base_url, **memory.demo}
     checkout.write_private(checkout.CREDENTIALS, json.dumps(credentials, indent=2) + "\n")
@@ -127,11 +127,32 @@ def _serve(port: int, hosts: set[str]) -> None:
 
 def _print_screen(port: int, credentials: dict[str, Any]) -> None:
     """Prints the screen as soon as the server answers."""
-    from local import screen  # noqa: PLC0415
-
     while not checkout.is_listening(port):
         pass
-    print(screen.render(credentials), flush=True)
+    print(_render(credentials), flush=True)
+
+
+def _render(credentials: dict[str, Any]) -> str:
+    """Renders the screen, with commands to paste, for the contents of credentials.json."""
+    from jinja2 import Template  # noqa: PLC0415
+
+    from controlplane.platform.core.plans import REGIONS  # noqa: PLC0415
+
+    key, users = credentials["apiKeys"][0], credentials["users"]
+    organization = next(it for it in credentials["organizations"] if it["organizationId"] == key["organizationId"])
+    owner = next(it for it in users if (it["organizationId"], it["role"]) == (key["organizationId"], "owner"))
+    text: str = Template((ROOT / "local/templates/screen.txt").read_text()).render(
+        users=users,
+        width=max(len(it["email"]) for it in users),
+        base_url=credentials["baseUrl"],
+        slug=organization["slug"],
+        key=key["key"],
+        token=owner["accessToken"],
+        region=next(iter(REGIONS)),
+        repository=credentials["repositories"][0]["repositoryId"],
+        credentials=checkout.CREDENTIALS.relative_to(ROOT, walk_up=True),
+    )
+    return f"\n{text}"
 
 
 def _read_port() -> int:

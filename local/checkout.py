@@ -8,7 +8,7 @@ import socket
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +37,7 @@ class AlreadyRunning(Exception):
 
 @dataclass
 class Memory:
-    """Created once per checkout, so that every run has the data and secrets of the previous one."""
+    """Created once per checkout, so that every run has the data of the previous one."""
 
     ministack_port: int
     deployed: str = ""
@@ -57,9 +57,11 @@ class Memory:
 
 
 def load_memory() -> Memory:
-    """Returns the last run's ports and secrets, with a new MiniStack port if another process has taken it since."""
+    """Returns the last run's memory, with a new MiniStack port if another process has taken it since."""
     try:
-        memory = Memory(**json.loads(_MEMORY.read_text()))
+        stored = json.loads(_MEMORY.read_text())
+        # Another version of this checkout may have stored more.
+        memory = Memory(**{it.name: stored[it.name] for it in fields(Memory) if it.name in stored})
     except FileNotFoundError:
         memory = Memory(free_port())
     if not is_free(memory.ministack_port):

@@ -1,9 +1,9 @@
-"""Deploys the template's stateful resources to MiniStack through CloudFormation, unless they already exist."""
+"""Deploys the template's stateful resources to MiniStack through CloudFormation, and lets the demo's users sign in."""
 
 import hashlib
 import json
 import secrets
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from botocore.exceptions import ClientError, WaiterError
 
@@ -15,6 +15,7 @@ _STACK = "assent"
 _WAITER = {"Delay": 0.05, "MaxAttempts": 1200}
 # A table that a changed template replaces must be deletable here.
 _PARAMETERS = {"DeletionProtection": "false"}
+_LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"
 
 
 class Deployment(NamedTuple):
@@ -61,7 +62,7 @@ class LocalStack:
                 raise DeployFailed(stack.get("StackStatusReason", str(error))) from error
         found = self._find_resources() or {}
         signing = {"SecretId": found["SigningSecret"]}
-        if resources is None:
+        if "SigningSecret" not in (resources or {}):
             # MiniStack generates punctuation as well: a key that starts with a brace would be taken for a ring.
             self._secrets.put_secret_value(**signing, SecretString=secrets.token_urlsafe(48))
         return Deployment(found, self._secrets.get_secret_value(**signing)["SecretString"], is_new=resources is None)
@@ -73,3 +74,29 @@ class LocalStack:
         except ClientError:
             return None
         return {it["LogicalResourceId"]: it["PhysicalResourceId"] for it in found}
+
+
+def ensure_people(endpoint: str, pool_id: str, users: list[dict[str, Any]]) -> None:
+    """Lets every user of the demo sign in, and stores the password under `password`. Known passwords are kept."""
+    client = environment.create_client("cognito-idp", endpoint)
+    found = client.list_users(UserPoolId=pool_id)["Users"]
+    known = {it["Value"] for user in found for it in user["Attributes"] if it["Name"] == "email"}
+    for user in users:
+        if user["email"] in known:
+            continue
+        user.setdefault("password", _new_password())
+        attributes = {"email": user["email"], "email_verified": "true", "name": user["name"]}
+        client.admin_create_user(
+            UserPoolId=pool_id,
+            Username=user["email"],
+            UserAttributes=[{"Name": name, "Value": value} for name, value in attributes.items()],
+            MessageAction="SUPPRESS",
+        )
+        client.admin_set_user_password(
+            UserPoolId=pool_id, Username=user["email"], Password=user["password"], Permanent=True
+        )
+
+
+def _new_password() -> str:
+    """Returns four groups of four letters: easy to type, with 79 bits of entropy."""
+    return "-".join("".join(secrets.choice(_LETTERS) for _ in range(4)) for _ in range(4))

@@ -1,22 +1,24 @@
 """template.yaml and its nested stacks as data, and the stateful part, which a local run deploys."""
 
+import copy
 import hashlib
 import json
 import os
 import subprocess
+import sys
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from local import expansion
 from local.checkout import DIRECTORY, ROOT
 
 TEMPLATE = ROOT / "template.yaml"
 # The templates of nested stacks, by the logical IDs that they have in template.yaml.
 NESTED = {"Observability": ROOT / "observability.yaml", "FrontDoor": ROOT / "front_door.yaml"}
 
+_LOOPS = "AWS::LanguageExtensions"
 STATEFUL_TYPES = (
     "AWS::Cognito::UserPool",
     "AWS::Cognito::UserPoolClient",
@@ -57,16 +59,16 @@ def load_template(path: Path = TEMPLATE) -> dict[str, Any]:
 @cache
 def _parse(text: str) -> dict[str, Any]:
     template: dict[str, Any] = yaml.load(text, Loader=_Loader)  # nosec B506  # noqa: S506 - a safe loader with tags added
-    return _expand_loops(template) if expansion.TRANSFORM in template.get("Transform", ()) else template
+    return _expand_loops(template) if _LOOPS in template.get("Transform", ()) else template
 
 
 def _expand_loops(template: dict[str, Any]) -> dict[str, Any]:
-    """Runs local/expansion.py in SAM's environment, unless it has expanded the same template before."""
+    """Runs this module in SAM's environment, unless it has expanded the same template before."""
     text = json.dumps(template)
-    digest = hashlib.sha256((text + Path(expansion.__file__).read_text()).encode()).hexdigest()
+    digest = hashlib.sha256((text + Path(__file__).read_text()).encode()).hexdigest()
     kept = DIRECTORY / "expanded" / f"{digest}.json"
     if not kept.exists():
-        command = [str(ROOT / ".tools/sam/bin/python"), "-m", expansion.__name__]
+        command = [str(ROOT / ".tools/sam/bin/python"), "-m", "local.template"]
         done = subprocess.run(command, cwd=ROOT, input=text, capture_output=True, text=True, check=True)
         kept.parent.mkdir(parents=True, exist_ok=True)
         unfinished = kept.with_suffix(f".{os.getpid()}")
@@ -85,3 +87,21 @@ def stateful_part(template: dict[str, Any]) -> dict[str, Any]:
         if name in template
     }
     return kept | {"Resources": resources}
+
+
+def expanded(template: dict[str, Any]) -> dict[str, Any]:
+    """Returns the template without loops (`Fn::ForEach`), as CloudFormation expands them before it reads a template.
+
+    Conditions, references, and other transforms stay. Raises ValueError.
+    """
+    from cfnlint.template import Template  # noqa: PLC0415 (only in SAM's environment)
+
+    # It changes what it is given.
+    reader = Template(None, {**copy.deepcopy(template), "Transform": _LOOPS}, ["us-east-1"])
+    if problems := reader.transform():
+        raise ValueError(problems[0].message)
+    return {**template, **{name: reader.template[name] for name in ("Resources", "Outputs") if name in template}}
+
+
+if __name__ == "__main__":
+    json.dump(expanded(json.load(sys.stdin)), sys.stdout)

@@ -1,11 +1,12 @@
-"""A receiver of webhooks on this machine, and a page that shows every delivery, so that retries can be watched.
+"""A receiver of webhooks on this machine, and a page that shows what arrived.
 
-The receiver answers as chosen on the page: 200, 500, a redirect, or nothing at all.
+The receiver answers as chosen on the page: 200, 500, a redirect, or nothing at all. The pages of the endpoint show the
+deliveries with their retries.
 """
 
 import asyncio
 from collections import deque
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from fastapi import FastAPI, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
@@ -13,8 +14,6 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from controlplane.platform.core import clock
 from controlplane.platform.queues import messages
 from controlplane.platform.queues.sweep_runs import SweepRun
-from controlplane.platform.table import codec, keys
-from controlplane.platform.table.table import table
 from local import pages
 
 PREFIX = "/webhook-receiver"
@@ -86,25 +85,5 @@ class WebhookReceiver:
             url=pages.base_url(request),
             mode=self.mode,
             modes=_MODES,
-            deliveries=map(_described, _list_deliveries()),
             received=received,
         )
-
-
-def _list_deliveries() -> list[dict[str, Any]]:
-    """Returns every delivery of the local table, the latest first. Only a local table is small enough for that."""
-    found: list[dict[str, Any]] = []
-    start: dict[str, Any] = {}
-    while True:
-        page = table.client.scan(TableName=table.name, **start)
-        items = (item for item in page["Items"] if item["sk"]["S"].startswith(keys.WEBHOOK_DELIVERY_PREFIX))
-        found += [codec.decode_item(item) for item in items]
-        if "LastEvaluatedKey" not in page:
-            return sorted(found, key=lambda item: item["createdAt"], reverse=True)
-        start = {"ExclusiveStartKey": page["LastEvaluatedKey"]}
-
-
-def _described(item: dict[str, Any]) -> tuple[Any, ...]:
-    results = ", ".join(str(it.get("status") or it.get("error")) for it in item.get("log", ()))
-    shown = (item.get(name, "") for name in ("createdAt", "event", "webhookId", "status", "attempts"))
-    return *shown, results, item.get("nextAttemptAt", "")

@@ -1,8 +1,7 @@
 """`assent-ops audit`: scheduled website audits and their runs."""
 
 from collections.abc import Mapping
-from dataclasses import replace
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -12,12 +11,12 @@ from controlplane.platform.table.table import Leg, table
 from controlplane.projects import audits
 from controlplane.projects.audits import AuditItem, UnknownAudit
 from controlplane.projects.changes import change_until_written
-from controlplane.projects.items import ProjectItem
+from controlplane.projects.items import ProjectItem, WebsiteItem
 from controlplane.projects.store import audit_deletions
 from ops.arguments import Project, Yes, new_group, one_of
 from ops.errors import Conflict, NotFound, Refused
 from ops.lookup import get_project
-from ops.output import Result, confirm
+from ops.output import Result, confirm, fields
 
 app = new_group("Website audits and their results.")
 
@@ -46,16 +45,7 @@ def create_audit(
         raise Refused(f"{audited.origin} is of the kind {audited.kind}; only a domain can be audited.") from None
     except audits.AuditLimitReached:
         raise Conflict("The website or its project has reached its limit of audits. Delete one first.") from None
-    return Result(
-        {
-            "auditId": audit.audit_id,
-            "projectId": project,
-            "websiteId": audited.website_id,
-            "origin": audited.origin,
-            "everyDays": every_days,
-            "createdAt": audit.created_at,
-        }
-    )
+    return Result({"projectId": project, **_document(audit, audited, every_days)})
 
 
 @app.command("list")
@@ -68,14 +58,8 @@ def list_audits(project: Project) -> Result:
     found = table.batch_get(wanted)
     return Result(
         [
-            {
-                "auditId": audit_id,
-                "websiteId": website.website_id,
-                "origin": website.origin,
-                "everyDays": schedule["everyDays"],
-                "createdAt": AuditItem.from_item(audit).created_at,
-            }
-            for (website, audit_id), audit, schedule in zip(ids, found[: len(ids)], found[len(ids) :], strict=True)
+            _document(AuditItem.from_item(audit), website, schedule["everyDays"])
+            for (website, _), audit, schedule in zip(ids, found[: len(ids)], found[len(ids) :], strict=True)
             if audit and schedule
         ]
     )
@@ -117,6 +101,11 @@ def record_run(
     )
 
 
+def _document(audit: AuditItem, website: WebsiteItem, every_days: int) -> dict[str, Any]:
+    shown = fields(audit, "audit_id", "website_id", "created_at")
+    return {**shown, "origin": website.origin, "everyDays": every_days}
+
+
 def remove_audit(project: ProjectItem, audit_id: str) -> str | None:
     """Deletes an audit and its schedule; its runs are kept. Raises UnknownProject, UnknownAudit.
 
@@ -130,8 +119,8 @@ def remove_audit(project: ProjectItem, audit_id: str) -> str | None:
         if website is None:
             raise UnknownAudit
         website_id = website.website_id
-        after = before.with_website(replace(website, audits=tuple(it for it in website.audits if it != audit_id)))
-        return after.with_new_version(), audit_deletions(before, [replace(website, audits=(audit_id,))])
+        after = before.with_website(website._replace(audits=tuple(it for it in website.audits if it != audit_id)))
+        return after.with_new_version(), audit_deletions(before, [website._replace(audits=(audit_id,))])
 
     after = change_until_written(project, Action.AUDIT_DELETE, without_audit)
     return None if after.find_website(website_id) else website_id

@@ -16,6 +16,7 @@ from ops.output import Result
 
 REQUIRED_PERMISSIONS = dict(READ_CODE + WRITE_ISSUES + READ_PULL_REQUESTS + WRITE_CHECKS)
 REQUIRED_EVENTS = ("check_run", "issues", "pull_request", "push", "repository")
+_OWNER = "Its owner can accept new permissions in GitHub's settings."
 _LEVELS = {"read": 1, "write": 2, "admin": 3}
 
 app = new_group("The GitHub App.")
@@ -109,44 +110,42 @@ def check_permissions(owner: str, name: str) -> None:
     missing.pop("metadata", None)  # each App has it, and each purpose names it
     if missing:
         needed = ", ".join(f"{name} {level}" for name, level in missing.items())
-        raise Refused(
-            f"The installation is suspended, or doesn't grant {needed}. Its owner can accept new permissions in "
-            "GitHub's settings."
-        )
+        raise Refused(f"The installation is suspended, or doesn't grant {needed}. {_OWNER}")
 
 
 @contextmanager
 def _converted_errors() -> Iterator[None]:
     try:
         yield
-    except errors.AppNotConfigured:
-        raise Refused(
-            "No GitHub App is configured. Deploy with its id in the parameter GithubAppId, and select the stack with "
-            "--stack. Without a stack, set GITHUB_APP_ID, and GITHUB_APP_SECRET_ARN or GITHUB_APP_PRIVATE_KEY_FILE."
-        ) from None
-    except errors.AppKeyUnreadable as error:
-        raise Refused(
-            f"The App's private key can't be read ({error.context.get('reason')}). Store the complete PEM file from "
-            "GitHub in the secret GithubAppKey."
-        ) from None
     except (errors.RepositoryGone, errors.InvalidName):
         raise NotFound(
             "The App isn't installed on that repository, or the repository doesn't exist. Its owner must install the "
             "App and select the repository."
         ) from None
-    except errors.AccessLost:
-        needed = ", ".join(f"{name} {level}" for name, level in REQUIRED_PERMISSIONS.items())
-        raise Refused(
-            f"The installation is suspended, or lacks permissions that scans and issues need: {needed}. Its "
-            "owner can accept new permissions in GitHub's settings."
-        ) from None
-    except errors.Refused as refusal:
-        if refusal.status == 401:
-            raise Refused(
-                "GitHub rejected the signature: the App's id and the private key belong to different Apps."
-            ) from None
-        raise Refused(f"GitHub returned {refusal.status}.") from None
-    except errors.RateLimitedByHost as limited:
-        raise Refused(f"GitHub's rate limit is exceeded. Try again in {limited.retry_after_seconds} s.") from None
-    except errors.CodeHostError:
-        raise Refused("GitHub didn't respond, or its response was invalid. Try again later.") from None
+    except errors.CodeHostError as error:
+        raise Refused(_reason(error)) from None
+
+
+def _reason(error: errors.CodeHostError) -> str:
+    match error:
+        case errors.AppNotConfigured():
+            return (
+                "No GitHub App is configured. Deploy with its id in the parameter GithubAppId, and select the stack "
+                "with --stack. Without a stack, set GITHUB_APP_ID, and GITHUB_APP_SECRET_ARN or "
+                "GITHUB_APP_PRIVATE_KEY_FILE."
+            )
+        case errors.AppKeyUnreadable():
+            return (
+                f"The App's private key can't be read ({error.context.get('reason')}). Store the complete PEM file "
+                "from GitHub in the secret GithubAppKey."
+            )
+        case errors.AccessLost():
+            needed = ", ".join(f"{name} {level}" for name, level in REQUIRED_PERMISSIONS.items())
+            return f"The installation is suspended, or lacks permissions that scans and issues need: {needed}. {_OWNER}"
+        case errors.Refused(status=401):
+            return "GitHub rejected the signature: the App's id and the private key belong to different Apps."
+        case errors.Refused():
+            return f"GitHub returned {error.status}."
+        case errors.RateLimitedByHost():
+            return f"GitHub's rate limit is exceeded. Try again in {error.retry_after_seconds} s."
+    return "GitHub didn't respond, or its response was invalid. Try again later."

@@ -17,11 +17,11 @@ from pydantic import ValidationError
 from controlplane.platform.core import clock
 from controlplane.platform.core.ids import ScanId, ScanRequestId
 from controlplane.platform.queues.messages import ExecuteScan, PrepareScan, Queue
-from controlplane.scans import recovery
+from controlplane.scans import failures
 from ops.arguments import Yes, new_group, one_of
 from ops.errors import Misused, NotFound, Refused
 from ops.output import Result, confirm
-from ops.target import find_queue
+from ops.target import create_client, find_resource
 
 app = new_group("Messages that workers failed to process, kept for 14 days.")
 
@@ -130,8 +130,9 @@ class DeadLetters:
         name = "".join(part.title() for part in queue.value.split("-"))
         variable = queue.value.replace("-", "_").upper()
         self._queue = queue
-        self._client, self._url = find_queue(f"{name}DeadLetters", f"{variable}_DEAD_LETTERS_URL")
-        _, self._work_url = find_queue(f"{name}Queue", f"{variable}_QUEUE_URL")
+        self._client = create_client("sqs")
+        self._url = find_resource(f"{name}DeadLetters", f"{variable}_DEAD_LETTERS_URL")
+        self._work_url = find_resource(f"{name}Queue", f"{variable}_QUEUE_URL")
 
     def count(self) -> int:
         """Returns the approximate number of messages. SQS may count a message up to a minute late."""
@@ -224,9 +225,9 @@ def _document(letter: DeadLetter) -> dict[str, Any]:
 def _end_scan(body: str) -> None:
     """Ends the scan request or scan that the message belongs to: no other message will start it."""
     with suppress(ValidationError):
-        recovery.fail_waiting(ScanRequestId.stored(PrepareScan.model_validate_json(body).request_id))
+        failures.fail_waiting(ScanRequestId.stored(PrepareScan.model_validate_json(body).request_id))
     with suppress(ValidationError):
-        recovery.fail_waiting(ScanId.stored(ExecuteScan.model_validate_json(body).scan_id))
+        failures.fail_waiting(ScanId.stored(ExecuteScan.model_validate_json(body).scan_id))
 
 
 def _each(

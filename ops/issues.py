@@ -14,7 +14,7 @@ from controlplane.platform.queues.messages import CreateIssue
 from ops.arguments import Yes, new_group
 from ops.errors import Conflict, Misused, NotFound, Refused
 from ops.output import Result, confirm, fields
-from ops.target import find_queue
+from ops.target import create_client, find_resource
 
 app = new_group("Issues whose creation is pending.")
 
@@ -28,7 +28,7 @@ def _parse_url(text: str) -> str:
 @app.command("list")
 def list_attempts() -> Result:
     """List pending issue creations, in all organizations, oldest first."""
-    attempts = sorted(issue_attempts.list_attempts().attempts, key=lambda attempt: attempt.requested_at)
+    attempts = sorted(issue_attempts.list_attempts().items, key=lambda attempt: attempt.requested_at)
     return Result(
         [
             {
@@ -76,9 +76,9 @@ def reconcile(
         confirm(f"End the issue creation for {item}?", yes=yes)
         withdraw(progress.attempt)
         return Result({"itemId": item, "outcome": "withdrawn"})
-    client, queue_url = find_queue("IssueCreationQueue", "ISSUE_CREATION_QUEUE_URL")
+    queue_url = find_resource("IssueCreationQueue", "ISSUE_CREATION_QUEUE_URL")
     message = CreateIssue(item_id=progress.item.item_id).model_dump(by_alias=True)
-    client.send_message(QueueUrl=queue_url, MessageBody=json.dumps(message))
+    create_client("sqs").send_message(QueueUrl=queue_url, MessageBody=json.dumps(message))
     return Result(
         {"itemId": item, "outcome": "sent"}, "The worker is searching for the issue. Check `issue list` shortly."
     )
@@ -101,6 +101,6 @@ def withdraw(attempt: AttemptItem) -> None:
         until = clock.timestamp(clock.now() - age_seconds + UNSETTLED_SECONDS)
         raise Refused(f"The issue may have been created but not listed yet. Check again at {until}.")
     try:
-        issue_attempts.withdraw(attempt)
+        issue_attempts.refuse(attempt, "withdrawn")
     except issue_attempts.AttemptChanged:
         raise Conflict("The attempt has changed since it was read. Check it again.") from None

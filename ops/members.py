@@ -45,10 +45,10 @@ def list_members(organization: Organization) -> Result:
     """List an organization's members, sorted by user id."""
     organization_id = get_organization_id(organization)
     page = members.list_members(organization_id, _PAGE, None)
-    roster = [*page.members]
+    roster = [*page.items]
     while page.next_sk is not None:
         page = members.list_members(organization_id, _PAGE, page.next_sk)
-        roster += page.members
+        roster += page.items
     return Result([fields(member, "user_id", "email", "name", "role", "joined_at") for member in roster])
 
 

@@ -43,7 +43,7 @@ def list_keys(organization: Organization) -> Result:
     """List an organization's keys, newest first."""
     page = api_keys.list_keys(get_organization_id(organization), _PAGE, None)  # 50 keys at most: one page has them all
     shown = ("key_id", "name", "start", "rate_limit", "created_at", "created_by", "created_from", "last_used_at")
-    return Result([fields(key, *shown) | key.restrictions.describe() for key in page.keys])
+    return Result([fields(key, *shown) | key.restrictions.describe() for key in page.items])
 
 
 @keys.command("delete")

@@ -20,7 +20,7 @@ from controlplane.platform.table.idempotency import IN_PROGRESS
 from controlplane.platform.table.keys import Key
 from controlplane.platform.table.legs import set_expression
 from controlplane.platform.table.table import ConditionFailed, Delete, LegFailed, Unrecorded, Update, table
-from ops.table_scan import scan
+from ops.table_check import scan
 
 
 def find_items(subject: Subject) -> Iterator[dict[str, Any]]:

@@ -90,8 +90,7 @@ def drop_key(early: Early = False) -> Result:
 
 def _read() -> Ring:
     """Returns the key ring of the connected stack. Raises Misused, NotFound, Refused."""
-    client, secret_id = target.find_secret("SigningSecret", "SIGNING_SECRET_ARN")
-    value = client.get_secret_value(SecretId=secret_id)
+    value = target.create_client("secretsmanager").get_secret_value(SecretId=_secret_id())
     try:
         secret = SigningSecret.model_validate(read_signing_secret(value["SecretString"]))
     except (ValidationError, ValueError):
@@ -99,6 +98,10 @@ def _read() -> Ring:
             "The signing secret is malformed: it must contain one key or two. Restore its previous version."
         ) from None
     return Ring(secret, value["CreatedDate"].timestamp())
+
+
+def _secret_id() -> str:
+    return target.find_resource("SigningSecret", "SIGNING_SECRET_ARN")
 
 
 def _check_deployed(ring: Ring) -> None:
@@ -118,8 +121,8 @@ def _check_age(ring: Ring, early: bool) -> None:
 
 
 def _write(secret: SigningSecret) -> Result:
-    client, secret_id = target.find_secret("SigningSecret", "SIGNING_SECRET_ARN")
-    client.put_secret_value(SecretId=secret_id, SecretString=secret.model_dump_json(exclude_none=True))
+    text = secret.model_dump_json(exclude_none=True)
+    target.create_client("secretsmanager").put_secret_value(SecretId=_secret_id(), SecretString=text)
     return _shown(Ring(secret, clock.now()))
 
 

@@ -5,10 +5,12 @@ contradiction: check again.
 """
 
 from collections import Counter, defaultdict
+from collections.abc import Iterator
 from typing import Any
 
 from controlplane.platform.table import keys
-from ops.table_scan import scan
+from controlplane.platform.table.legs import decode_item
+from controlplane.platform.table.table import table
 
 MOST_SHOWN = 100
 # Counted items of an organization, by the attribute that counts them.
@@ -84,6 +86,17 @@ class _Found:
                     f"and its ledger adds up to {self.ledgers[organization_id]}"
                 )
         return sorted(found)
+
+
+def scan() -> Iterator[dict[str, Any]]:
+    """Yields every item, with consistent reads. Finds everything written before the scan began."""
+    parameters: dict[str, Any] = {"TableName": table.name, "ConsistentRead": True}
+    while True:
+        answer = table.client.scan(**parameters)
+        yield from map(decode_item, answer["Items"])
+        if "LastEvaluatedKey" not in answer:
+            return
+        parameters["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
 
 
 def check() -> dict[str, Any]:

@@ -24,10 +24,6 @@ _LOCAL_CREDENTIAL = "local"
 _TABLE = "Table"
 # The parameter that names a table to use instead.
 _ADOPTED = "TableName"
-# The connected stack and the endpoint URL, or None for each. Set by connect.
-_connected: tuple[str | None, str | None] = (None, None)
-# The Unix time when `make run` started, which is its deployment. Set by connect, for --local.
-_local_start: float | None = None
 # Stack parameters and outputs that the commands need, with the environment variables that the functions read them from.
 _PARAMETERS = {
     "ServiceBrand": "SERVICE_BRAND",
@@ -47,6 +43,12 @@ class Options:
     table: str | None = None
     region: str | None = None
     endpoint_url: str | None = None
+    started: float | None = None
+    """The Unix time when `make run` started, which is its deployment. Set for the local stack."""
+
+
+# Set by connect.
+_connected = Options()
 
 
 def connect(options: Options) -> None:
@@ -54,22 +56,21 @@ def connect(options: Options) -> None:
 
     Sets environment variables, for boto3 and for the shared layer's settings.
     """
-    global _connected, _local_start  # noqa: PLW0603 (one command line, one connection)
+    global _connected  # noqa: PLW0603 (one command line, one connection)
     if sum((options.local, bool(options.stack), bool(options.table))) > 1:
         raise Misused("Pass only one of --local, --stack, and --table.")
     local_variables: dict[str, str] = {}
-    _local_start = None
     if options.local:
-        options, local_variables, _local_start = _local(options)
+        options, local_variables = _local(options)
     if options.region:
         os.environ["AWS_DEFAULT_REGION"] = options.region
     elif "AWS_REGION" in os.environ:  # set by Lambda and many shells, but not read by boto3
         os.environ.setdefault("AWS_DEFAULT_REGION", os.environ["AWS_REGION"])
 
-    _connected = (options.stack, options.endpoint_url)
+    _connected = options
     name = options.table or os.environ.get("TABLE_NAME")
     if options.stack:
-        name = _read_stack(options.stack, options.endpoint_url)
+        name = _read_stack(options.stack)
     if not name:
         raise Misused("Select a table with --local, --stack NAME, or --table NAME (or the variable TABLE_NAME).")
     os.environ.update(local_variables)
@@ -100,8 +101,8 @@ def _wrong_settings(error: ValueError) -> str:
     return ", ".join(str(problem["loc"][0]).upper() for problem in problems) or type(error).__name__
 
 
-def _local(options: Options) -> tuple[Options, dict[str, str], float]:
-    """Returns the options for this checkout's local stack, the variables for its code host, and when it started.
+def _local(options: Options) -> tuple[Options, dict[str, str]]:
+    """Returns the options for this checkout's local stack, and the environment variables for its code host.
 
     Removes all other AWS variables, which could point elsewhere.
     """
@@ -115,65 +116,56 @@ def _local(options: Options) -> tuple[Options, dict[str, str], float]:
         del os.environ[variable]
     os.environ["AWS_ACCESS_KEY_ID"] = os.environ["AWS_SECRET_ACCESS_KEY"] = _LOCAL_CREDENTIAL
     address = f"http://127.0.0.1:{state['ministack_port']}"
-    found = Options(stack=_LOCAL_STACK, region=_LOCAL_REGION, endpoint_url=address)
-    return found, state.get("code_host") or {}, state["started"]
+    found = Options(stack=_LOCAL_STACK, region=_LOCAL_REGION, endpoint_url=address, started=state.get("started"))
+    return found, state.get("code_host") or {}
 
 
-def create_client(service: str, endpoint_url: str | None) -> Any:
-    """Returns an AWS client with short timeouts, so that a local stack that isn't running is reported quickly."""
-    config = Config(connect_timeout=3, retries={"mode": "standard", "total_max_attempts": 2})
-    return boto3.Session().client(service, endpoint_url=endpoint_url, config=config)
+def create_client(service: str) -> Any:
+    """Returns an AWS client for the connected stack's endpoint.
 
-
-def connected_client(service: str) -> Any:
-    """Returns an AWS client for the connected stack's endpoint. Call `connect` first."""
-    return create_client(service, _connected[1])
-
-
-def find_queue(logical_id: str, variable: str) -> tuple[Any, str]:
-    """Returns an SQS client and the URL of the stack's queue or, if no stack is named, the URL in that variable.
-
-    Call `connect` first. Raises Misused if the queue isn't configured, NotFound if the stack doesn't have it.
+    Its timeouts are short, so that a local stack that isn't running is reported quickly.
     """
-    return connected_client("sqs"), _find_resource(logical_id, variable, "queue")
+    config = Config(connect_timeout=3, retries={"mode": "standard", "total_max_attempts": 2})
+    return boto3.Session().client(service, endpoint_url=_connected.endpoint_url, config=config)
 
 
-def find_secret(logical_id: str, variable: str) -> tuple[Any, str]:
-    """Returns a Secrets Manager client and the secret's ARN, in the same way."""
-    return connected_client("secretsmanager"), _find_resource(logical_id, variable, "secret")
+def find_resource(logical_id: str, variable: str) -> str:
+    """Returns the physical id of the stack's resource or, if no stack is named, the variable's value.
+
+    A queue's id is its URL, and a secret's its ARN. Raises Misused without both, NotFound if the stack doesn't have it.
+    """
+    if _connected.stack is not None:
+        return _describe_resource(_connected.stack, logical_id)
+    if variable not in os.environ:
+        raise Misused(f"Name the stack with --local or --stack NAME, or set the variable {variable}.")
+    return os.environ[variable]
 
 
 def deployed_at() -> float | None:
     """Returns the Unix time when the stack's last deployment started, or None if no stack is named.
 
-    For the local stack, that is the start of `make run`. Call `connect` first. Raises Refused unless that deployment
-    has completed.
+    For the local stack, that is the start of `make run`. Raises Refused unless that deployment has completed.
     """
-    if _local_start is not None:
-        return _local_start
-    stack, endpoint_url = _connected
+    if _connected.started is not None:
+        return _connected.started
+    stack = _connected.stack
     if stack is None:
         return None
-    described = create_client("cloudformation", endpoint_url).describe_stacks(StackName=stack)["Stacks"][0]
+    described = _describe_stack(stack)
     if described["StackStatus"] not in {"CREATE_COMPLETE", "UPDATE_COMPLETE"}:
         raise Refused(f"The last deployment of {stack} has not completed ({described['StackStatus']}). Deploy first.")
     return float(described.get("LastUpdatedTime", described["CreationTime"]).timestamp())
 
 
-def _find_resource(logical_id: str, variable: str, kind: str) -> str:
-    """Returns the physical id of a resource. Raises Misused, NotFound."""
-    stack, endpoint_url = _connected
-    if stack is not None:
-        return _describe_resource(create_client("cloudformation", endpoint_url), stack, logical_id)
-    if variable not in os.environ:
-        raise Misused(f"Say which {kind}: --local, --stack NAME, or the variable {variable}.")
-    return os.environ[variable]
+def _describe_stack(stack: str) -> dict[str, Any]:
+    described: dict[str, Any] = create_client("cloudformation").describe_stacks(StackName=stack)["Stacks"][0]
+    return described
 
 
-def _describe_resource(client: Any, stack: str, logical_id: str) -> str:
+def _describe_resource(stack: str, logical_id: str) -> str:
     """Returns the physical id of the stack's resource. Raises NotFound."""
     try:
-        found = client.describe_stack_resource(StackName=stack, LogicalResourceId=logical_id)
+        found = create_client("cloudformation").describe_stack_resource(StackName=stack, LogicalResourceId=logical_id)
     except ClientError as error:
         if error.response["Error"]["Code"] != "ValidationError":
             raise
@@ -181,11 +173,10 @@ def _describe_resource(client: Any, stack: str, logical_id: str) -> str:
     return str(found["StackResourceDetail"]["PhysicalResourceId"])
 
 
-def _read_stack(stack: str, endpoint_url: str | None) -> str:
+def _read_stack(stack: str) -> str:
     """Returns the name of the table that the stack uses. Sets variables for its brands, App, and retention times."""
-    client = create_client("cloudformation", endpoint_url)
-    own_table = _describe_resource(client, stack, _TABLE)
-    described = client.describe_stacks(StackName=stack)["Stacks"][0]
+    own_table = _describe_resource(stack, _TABLE)
+    described = _describe_stack(stack)
     parameters = {it["ParameterKey"]: it["ParameterValue"] for it in described.get("Parameters", [])}
     outputs = {it["OutputKey"]: it["OutputValue"] for it in described.get("Outputs", [])}
     os.environ.update({variable: parameters[name] for name, variable in _PARAMETERS.items() if name in parameters})

@@ -9,15 +9,15 @@ from controlplane.erasure.personal_data import Subject
 from controlplane.organizations import store as organizations
 from controlplane.people import identities, users
 from controlplane.people import tokens as user_tokens
-from controlplane.people.identities import AccountHasIdentity, IdentityTaken
+from controlplane.people.identities import AccountHasIdentity, IdentityItem, IdentityTaken
 from controlplane.platform.core import clock, ids
 from controlplane.platform.core.naming import is_email, normalize_email
 from controlplane.platform.core.scopes import SCOPES
-from controlplane.platform.table.retry import WriteConflict
+from controlplane.platform.table.retry import WriteConflict, retry_on_conflict
+from controlplane.platform.table.table import StoreError
 from ops import accounts, personal_data
 from ops.arguments import User, Yes, new_group, one_of, parse_life
 from ops.errors import Conflict, Misused, NotFound, Refused
-from ops.identities import UnknownIdentity, move_identity
 from ops.lookup import find_user, get_user, identity_document, user_document
 from ops.output import Result, confirm
 
@@ -199,3 +199,39 @@ def create_token(
         "expiresAt": expires_at,
     }
     return Result(document, "Save the token now. It can't be shown again.")
+
+
+class UnknownIdentity(StoreError):
+    """The account has no such identity, or several issuers gave it one."""
+
+
+def move_identity(user_id: str, subject: str, issuer: str | None, *, to: str, is_user: bool) -> IdentityItem:
+    """Replaces the identity's subject, or moves the identity to another account. Returns the identity.
+
+    to: the new subject, or, if `is_user`, the id of the other account.
+
+    Does nothing if already done, so that an interrupted command can be repeated. Raises UnknownIdentity, IdentityTaken,
+    AccountHasIdentity, Throttled.
+    """
+
+    def attempt() -> IdentityItem:
+        identity = _find_identity(user_id, subject, issuer)
+        if identity is not None:
+            (identities.move if is_user else identities.replace)(identity, to)
+        moved = _find_identity(to, subject, issuer) if is_user else _find_identity(user_id, to, issuer)
+        if moved is None:
+            raise UnknownIdentity
+        return moved
+
+    return retry_on_conflict(attempt, "the identity")
+
+
+def _find_identity(user_id: str, subject: str, issuer: str | None) -> IdentityItem | None:
+    """Returns the account's identity with that subject, or None. Raises UnknownIdentity if several issuers have it."""
+    if issuer is not None:
+        identity = identities.find_identity(identities.Subject(issuer, subject))
+        return identity if identity is not None and identity.user_id == user_id else None
+    found = [identity for identity in identities.list_identities(user_id) if identity.subject == subject]
+    if len(found) > 1:
+        raise UnknownIdentity
+    return found[0] if found else None

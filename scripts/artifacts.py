@@ -15,7 +15,6 @@ import shutil
 import subprocess
 import sys
 import zipfile
-from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -23,16 +22,6 @@ ROOT = Path(__file__).resolve().parent.parent
 # The processors of Lambda. The first is the template's default.
 ARCHITECTURES = ("arm64", "x86_64")
 
-# Roots that the endpoints of AWS chain to. Loading only these saves 15 ms of the first call.
-AMAZON_ROOTS = (
-    "Amazon Root CA 1",
-    "Amazon Root CA 2",
-    "Amazon Root CA 3",
-    "Amazon Root CA 4",
-    "Starfield Services Root Certificate Authority - G2",
-)
-# In the package that trusts them.
-ROOTS_FILE = Path("awsclient") / "amazon-roots.pem"
 DATACLASS_CODE = Path("controlplane/platform/core/dataclass_code.bin")
 
 # Files that a function serves unchanged, and unpacks on request.
@@ -48,9 +37,6 @@ CLUTTER = frozenset({"tests", "analysis_testing", "__pycache__"})
 # Where Lambda unpacks a layer and a function. The paths in a traceback come from here.
 LAYER_ROOT = Path("/opt")
 FUNCTION_ROOT = Path("/var/task")
-
-# Lambda's own limit for a function with its layers, unpacked.
-SIZE_LIMIT_BYTES = 250 * 1024 * 1024
 
 # The machine in the header of a compiled file (ELF's e_machine), by processor.
 _MACHINES = {"arm64": 183, "x86_64": 62}
@@ -81,9 +67,8 @@ def prepare(build_dir: Path) -> None:
         packages = artifact / "python"
         if packages.is_dir():
             remove_clutter(packages)
-            if (packages / ROOTS_FILE).parent.is_dir():
-                write_amazon_roots(botocore_bundle(), packages / ROOTS_FILE)
-                run_script("dataclass_code", packages / DATACLASS_CODE)
+            if (packages / "awsclient").is_dir():
+                precompile("dataclasses", packages / DATACLASS_CODE)
             compile_modules(packages, LAYER_ROOT / "python")
             remove_sources(packages)
         else:
@@ -91,7 +76,7 @@ def prepare(build_dir: Path) -> None:
             for documents in DOCUMENTS:
                 pack(artifact / documents)
             if (artifact / TEMPLATES).is_dir():
-                run_script("template_code", artifact / TEMPLATE_CODE)
+                precompile("templates", artifact / TEMPLATE_CODE)
                 remove(artifact / TEMPLATES)
             compile_modules(artifact, FUNCTION_ROOT)
             remove_sources(artifact)
@@ -127,35 +112,9 @@ def remove_clutter(root: Path) -> None:
             file.unlink()
 
 
-def botocore_bundle() -> Path:
-    """Returns the root certificates that come with this environment's botocore."""
-    found = importlib.util.find_spec("botocore")
-    if found is None or found.origin is None:
-        raise BuildFailed("botocore, whose root certificates are used, is not installed")
-    return Path(found.origin).with_name("cacert.pem")
-
-
-def write_amazon_roots(bundle: Path, target: Path) -> None:
-    """Write the AMAZON_ROOTS of `bundle`, a file of certificates that carry labels, to `target`.
-
-    Raises BuildFailed when one is not in the bundle: a silent gap would surface as refused connections in one region.
-    """
-    certificates = dict(labelled_certificates(bundle.read_text(encoding="utf-8")))
-    if absent := [label for label in AMAZON_ROOTS if label not in certificates]:
-        raise BuildFailed(f"{bundle} lacks {', '.join(absent)}")
-    target.parent.mkdir(exist_ok=True)
-    target.write_text("".join(f"# {label}\n{certificates[label]}\n" for label in AMAZON_ROOTS), encoding="utf-8")
-
-
-def run_script(name: str, target: Path) -> None:
-    """Run a script of this folder that imports the functions, in the application's own environment."""
-    run([str(ROOT / ".venv" / "bin" / "python"), "-m", f"scripts.{name}", str(target)])
-
-
-def labelled_certificates(bundle: str) -> Iterator[tuple[str, str]]:
-    pattern = r'# Label: "([^"]+)"\n(?:#[^\n]*\n)*(-----BEGIN CERTIFICATE-----\n.*?-----END CERTIFICATE-----)'
-    for match in re.finditer(pattern, bundle, re.DOTALL):
-        yield match[1], match[2]
+def precompile(what: str, target: Path) -> None:
+    """Run scripts.precompile, which imports the functions, in the application's own environment."""
+    run([str(ROOT / ".venv" / "bin" / "python"), "-m", "scripts.precompile", what, str(target)])
 
 
 def compile_modules(root: Path, deployed_root: Path) -> None:
@@ -250,12 +209,9 @@ def zipped_size_bytes(root: Path) -> int:
 
 
 def report(build_dir: Path) -> None:
-    """Print what each artifact weighs. Raises BuildFailed when a function with the layers is more than Lambda takes."""
-    sizes = {path.name: size_bytes(path) for path in artifacts_in(build_dir)}
-    for name, size in sizes.items():
-        print(f"{name:24} {size / 2**20:6.2f} MiB unpacked")
-    if sum(sizes.values()) > SIZE_LIMIT_BYTES:
-        raise BuildFailed("The artifacts together are over the 250 MB that Lambda unpacks.")
+    """Print what each artifact weighs."""
+    for path in artifacts_in(build_dir):
+        print(f"{path.name:24} {size_bytes(path) / 2**20:6.2f} MiB unpacked")
 
 
 def verified_wheels(architecture: str) -> Path:

@@ -1,19 +1,18 @@
-"""Checks the transformed templates with cfn-lint, checkov, parliament, and cdk-nag, measures what AWS limits, and
-compares it with the last release's: `make template`. Nothing is downloaded.
+"""Checks the transformed templates with cfn-lint and checkov, measures what AWS limits, and compares it with the last
+release's: `make template`. Nothing is downloaded.
 
-The template is transformed as CloudFormation and SAM do it, for each variant of its parameters, with every condition
-decided, and with the resources of its nested stacks. checkov takes any `Fn::If` for a value, and the others would check
-what is never deployed. A template with deliberate mistakes is checked too, to prove that each tool looks. Runs in SAM's
-environment.
+The template and its nested stacks are transformed as CloudFormation and SAM do it, for each variant of the parameters,
+with every condition decided, because checkov takes any `Fn::If` for a value. A template with deliberate mistakes is
+checked too, to prove that each tool looks. Runs in SAM's environment.
 """
 
 import copy
 import json
 import logging
 import os
-import shutil
 import subprocess
 import sys
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
@@ -24,78 +23,21 @@ import yaml
 from samtranslator.translator.transform import transform
 from samtranslator.yaml_helper import yaml_parse
 
-from local.expansion import expanded
-from local.template import NESTED, TEMPLATE
-from scripts.accepted_findings import ACCEPTED, ANNOUNCED
+from local.template import NESTED, TEMPLATE, expanded
 from scripts.conditions import resolve
-from scripts.limits import Measured, excesses, measure, of_template
-from scripts.nested_stacks import inlined
+from scripts.limits import Measured, excesses, measure
 from scripts.releases import last_release
 from scripts.upgrade_gate import problems
 
 ROOT = Path(__file__).resolve().parents[1]
 LINTER = ROOT / ".tools/sam/bin/cfn-lint"
 SCANNER = ROOT / ".tools/checkov/bin/checkov"
-POLICY_CHECKER = ROOT / ".tools/parliament/bin/python"
-NAG = ROOT / ".tools/nag/node_modules/cdk-nag"
+# cfn-lint leaves these out by default: resources that an action can't have, and sizes near CloudFormation's limits.
+MORE_RULES = ("I3510", "I1002", "I2010", "I3010", "I6010", "I7010")
 
-_KEY = "arn:aws:kms:eu-central-1:123456789012:key/0123"
-VARIANTS: dict[str, dict[str, str]] = {
-    "defaults": {},
-    "everything": {
-        "AlarmEmail": "ops@example.com",
-        "BackupCopyVaultArn": "arn:aws:backup:eu-west-1:210987654321:backup-vault:assent",
-        "CustomDomain": "api.example.com",
-        "DashboardBaseUrl": "https://app.example.com",
-        "DeploymentStyle": "Canary10Percent5Minutes",
-        "EmailSender": "no-reply@example.com",
-        "FindingIntakeSenderArn": "arn:aws:iam::210987654321:role/consent-runtime",
-        "FrontDoorCertificateArn": "arn:aws:acm:us-east-1:123456789012:certificate/0123",
-        "FrontDoorOnly": "true",
-        "FrontDoorWebAclArn": "arn:aws:wafv2:us-east-1:123456789012:global/webacl/assent/0123",
-        "GithubAppId": "123456",
-        "KmsKeyArn": _KEY,
-        "MultiFactorSignIn": "required",
-        "ReservedConcurrency": "50",
-        "SelfSignUp": "false",
-        "SignInCss": ".banner-customizable {background-color: #ffffff;}",
-        "SignInDomainPrefix": "example-sign-in",
-        "SignInEmailIdentityArn": "arn:aws:ses:eu-central-1:123456789012:identity/example.com",
-        "SnapStart": "PublishedVersions",
-        "TableName": "assent-restored",
-        "ThrottlingRate": "100",
-        "TracedShare": "0.005",
-        "WarmWriteUnits": "10000",
-        "WebAclArn": "arn:aws:wafv2:eu-central-1:123456789012:regional/webacl/assent/0123",
-    },
-    "elsewhere": {
-        "AlarmTopicArn": "arn:aws:sns:eu-central-1:123456789012:alarms",
-        "CertificateArn": "arn:aws:acm:eu-central-1:123456789012:certificate/0123",
-        "CustomDomain": "api.example.com",
-        "DeletionProtection": "false",
-        "GatewayLogRoleArn": "arn:aws:iam::123456789012:role/gateway-logs",
-        "SignInClientId": "assent",
-        "SignInIssuer": "https://login.example.com",
-    },
-}
-# Each tool must find its mistake here: an unknown property, a queue without encryption or a policy that requires TLS,
-# and an unknown action.
-WRONG_TWIN = {
-    "AWSTemplateFormatVersion": "2010-09-09",
-    "Parameters": {},
-    "Resources": {
-        "Queue": {"Type": "AWS::SQS::Queue", "Properties": {"SqsManagedSseEnabled": False, "Size": 1}},
-        "Policy": {
-            "Type": "AWS::IAM::ManagedPolicy",
-            "Properties": {
-                "PolicyDocument": {
-                    "Version": "2012-10-17",
-                    "Statement": [{"Effect": "Allow", "Action": "sqs:Sing", "Resource": "*"}],
-                }
-            },
-        },
-    },
-}
+CHECKS: dict[str, Any] = yaml.safe_load(Path(__file__).with_name("template_checks.yaml").read_text(encoding="utf-8"))
+VARIANTS: dict[str, dict[str, str]] = CHECKS["variants"]
+ACCEPTED: dict[str, dict[str, Any]] = CHECKS["accepted"]
 TWIN = "twin"
 
 # A tool's finding: the template's name, the rule, and the details.
@@ -115,12 +57,7 @@ class _NoManagedPolicies:
 
 @cache
 def _without_loops(path: Path) -> dict[str, Any]:
-    return expanded(_unshared(path))
-
-
-def _unshared(path: Path) -> Any:
-    """Returns the template's data without anchors, as `sam deploy` sends it."""
-    return json.loads(json.dumps(yaml_parse(path.read_text(encoding="utf-8"))))
+    return expanded(json.loads(json.dumps(yaml_parse(path.read_text(encoding="utf-8")))))  # without anchors
 
 
 def transformed(parameters: dict[str, str], folder: Path = ROOT) -> dict[str, Any]:
@@ -132,33 +69,35 @@ def transformed(parameters: dict[str, str], folder: Path = ROOT) -> dict[str, An
     return dict(transform(template, parameters, _NoManagedPolicies(), passthrough_metadata=True))
 
 
-def decided(parameters: dict[str, str], folder: Path = ROOT) -> dict[str, Any]:
-    """Returns the same with nested stacks and every condition decided. Ignores parameters that it doesn't have."""
+def nested(template: dict[str, Any], folder: Path = ROOT) -> dict[str, dict[str, Any]]:
+    """Returns the nested stacks' templates, with every condition decided, by the name of their stack.
+
+    Their conditions compare only whether a parameter is given, so any text stands for a resource.
+    """
+    found = {}
+    for name, path in NESTED.items():
+        if name in template["Resources"]:
+            given = template["Resources"][name]["Properties"]["Parameters"]
+            values = {it: _text(value, template) for it, value in given.items()}
+            found[name] = resolve(_without_loops(folder / path.name), values)
+    return found
+
+
+def _text(value: Any, template: dict[str, Any]) -> str:
+    parameter = template["Parameters"].get(value.get("Ref")) if isinstance(value, dict) else None
+    return str(value) if parameter is None else str(parameter.get("Default", ""))
+
+
+def decided(parameters: dict[str, str], folder: Path) -> dict[str, Any]:
+    """Returns the template of a folder with the resources of its nested stacks, and every condition decided.
+
+    Ignores parameters that it doesn't have.
+    """
     template = transformed(parameters, folder)
-    return with_nested(
-        resolve(template, {it: parameters[it] for it in parameters.keys() & template["Parameters"]}), folder
-    )
-
-
-def with_nested(template: dict[str, Any], folder: Path = ROOT) -> dict[str, Any]:
-    """Returns a decided template with the resources of its nested stacks."""
-    for name in NESTED.keys() & template["Resources"].keys():
-        template = inlined(template, name, _without_loops(folder / NESTED[name].name))
+    template = resolve(template, {it: parameters[it] for it in parameters.keys() & template["Parameters"]})
+    for inner in nested(template, folder).values():
+        template["Resources"] |= inner["Resources"]
     return template
-
-
-def as_sent(path: Path) -> str:
-    """Returns a template as `sam deploy` sends it: without anchors, but before the transformation."""
-    return yaml.dump(_unshared(path), Dumper=yaml.CSafeDumper)
-
-
-def referring(template: dict[str, Any]) -> dict[str, Any]:
-    """Returns the template without the mappings and parameters that only its conditions used."""
-    text = json.dumps(template["Resources"]) + json.dumps(template["Outputs"])
-    used = {
-        name: it for name, it in template["Parameters"].items() if f'"Ref": "{name}"' in text or f"${{{name}}}" in text
-    }
-    return {key: value for key, value in template.items() if key not in {"Mappings", "Rules"}} | {"Parameters": used}
 
 
 def check_upgrade() -> str:
@@ -167,24 +106,25 @@ def check_upgrade() -> str:
     if release is None:
         return "not compared, because there is no release before this one, or this clone has no history"
     version, commit = release
+    announced = CHECKS["announced"]
     found = problems(commit, lambda folder: [decided(parameters, folder) for parameters in VARIANTS.values()])
-    wrong = [f"upgrade from {version}: {problem}" for problem in found if problem not in ANNOUNCED]
-    wrong += [f"{problem} is announced and doesn't occur" for problem in ANNOUNCED if problem not in found]
+    wrong = [f"upgrade from {version}: {problem}" for problem in found if problem not in announced]
+    wrong += [f"{problem} is announced and doesn't occur" for problem in announced if problem not in found]
     if wrong:
         raise Findings("\n".join(wrong))
-    return f"from {version}, 0 findings, {len(ANNOUNCED)} announced"
+    return f"from {version}, 0 findings, {len(announced)} announced"
 
 
 def lint(path: Path) -> list[Found]:
-    done = _run(LINTER, "--format", "json", path)
+    done = _run(LINTER, "--format", "json", "--include-checks", *MORE_RULES, "--", path)
     return [
-        (Path(it["Filename"]).stem, it["Rule"]["Id"], f"{it['Message']} (line {it['Location']['Start']['LineNumber']})")
+        (_name(it["Filename"]), it["Rule"]["Id"], f"{it['Message']} (line {it['Location']['Start']['LineNumber']})")
         for it in json.loads(done or "[]")
     ]
 
 
-def scan(files: list[Path]) -> tuple[list[Found], dict[str, int]]:
-    """Returns checkov's findings, with skips that have no reason, and the number of checks that each file passed."""
+def scan(files: list[Path]) -> tuple[list[Found], Counter[str]]:
+    """Returns checkov's findings, with skips that have no reason, and the number of checks that each variant passed."""
     arguments = [argument for path in files for argument in ("--file", path.name)]
     done = _run(
         SCANNER,
@@ -198,32 +138,22 @@ def scan(files: list[Path]) -> tuple[list[Found], dict[str, int]]:
         RENDER_EDGES_DUPLICATE_PERCENT="50",
     )
     results = json.loads(done)["results"]
-    found = [(_file(it), it["check_id"], f"{it['check_name']} ({it['resource']})") for it in results["failed_checks"]]
+    found = [
+        (_name(it["file_path"]), it["check_id"], f"{it['check_name']} ({it['resource']})")
+        for it in results["failed_checks"]
+    ]
     found += [
-        (_file(it), it["check_id"], f"skipped without a reason ({it['resource']})")
+        (_name(it["file_path"]), it["check_id"], f"skipped without a reason ({it['resource']})")
         for it in results["skipped_checks"]
         if len(it["check_result"]["suppress_comment"].split()) < 5
     ]
-    found += [(Path(name).stem, "parsing", "checkov cannot read it") for name in results["parsing_errors"]]
-    return found, {path.stem: sum(_file(it) == path.stem for it in results["passed_checks"]) for path in files}
+    found += [(_name(path), "parsing", "checkov cannot read it") for path in results["parsing_errors"]]
+    return found, Counter(_name(it["file_path"]) for it in results["passed_checks"])
 
 
-def _file(result: dict[str, Any]) -> str:
-    return Path(result["file_path"]).stem
-
-
-def check_policies(files: list[Path]) -> list[Found]:
-    """Returns parliament's findings."""
-    return _found(_run(POLICY_CHECKER, "-m", "scripts.check_policies", *files))
-
-
-def nag(files: list[Path]) -> list[Found]:
-    """Returns the findings of cdk-nag's AwsSolutions rules."""
-    return _found(_run("node", "scripts/nag.js", *files))
-
-
-def _found(text: str) -> list[Found]:
-    return [(name, rule, details) for name, rule, details in json.loads(text)]
+def _name(path: str) -> str:
+    """Returns the variant's name in the name of its file."""
+    return Path(path).name.partition(".")[0]
 
 
 def _run(program: str | Path, *arguments: str | Path, cwd: Path = ROOT, **environment: str) -> str:
@@ -238,44 +168,43 @@ def _run(program: str | Path, *arguments: str | Path, cwd: Path = ROOT, **enviro
     return done.stdout
 
 
-def to_fix(found: list[Found], tools: dict[str, str]) -> list[str]:
-    """Returns the findings that aren't accepted, and what else is wrong.
-
-    tools: the tools that ran, with what each must have found in the twin.
-    """
+def to_fix(found: list[Found]) -> list[str]:
+    """Returns the findings that aren't accepted, and what else is wrong."""
     wrong = [f"{name}: {rule} {text}" for name, rule, text in found if name != TWIN and not _accepted(name, rule)]
     seen = {(name, rule) for name, rule, _ in found}
-    wrong += [f"{TWIN}: {tool} didn't find {rule}" for tool, rule in tools.items() if (TWIN, rule) not in seen]
+    wrong += [f"{TWIN}: nothing found {rule}" for rule in CHECKS["mistakes"] if (TWIN, rule) not in seen]
     wrong += [
         f"{name}: {rule} is accepted and doesn't occur"
         for rule, accepted in ACCEPTED.items()
-        for name in accepted.variants.split()
-        if (name, rule) not in seen and ("cdk-nag" in tools or not rule.startswith("AwsSolutions"))
+        for name in accepted["in"]
+        if (name, rule) not in seen
     ]
     return wrong
 
 
 def _accepted(name: str, rule: str) -> bool:
-    return rule in ACCEPTED and name in ACCEPTED[rule].variants.split()
+    return rule in ACCEPTED and name in ACCEPTED[rule]["in"]
 
 
 def main() -> int:
     logging.disable()  # SAM's translator warns of a switch that only AWS has
     os.environ.setdefault("AWS_DEFAULT_REGION", "eu-central-1")
-    source, wrong, sizes, fullest = as_sent(TEMPLATE), [], {}, dict[str, Measured]()
-    nested = [it for path in NESTED.values() for it in of_template(as_sent(path), _without_loops(path))]
+    wrong, sizes, fullest, files = [], Counter[str](), dict[str, Measured](), list[Path]()
     with TemporaryDirectory() as directory:
-        files = [Path(directory) / f"{name}.json" for name in (*VARIANTS, TWIN)]
-        files[-1].write_text(json.dumps(WRONG_TWIN, indent=1), encoding="utf-8")
-        for (name, parameters), path in zip(VARIANTS.items(), files, strict=False):
-            whole = transformed(parameters)
-            template = resolve(whole, parameters)
-            template = with_nested(template)
-            measured = [*measure(source, whole, template), *nested]
+
+        def write(name: str, template: dict[str, Any]) -> None:
+            files.append(Path(directory) / f"{name}.json")
+            files[-1].write_text(json.dumps(template, indent=1), encoding="utf-8")
+
+        write(TWIN, CHECKS["twin"])
+        for name, parameters in VARIANTS.items():
+            template = resolve(transformed(parameters), parameters)
+            measured = measure(template)
             wrong += [f"{name}: {excess}" for excess in excesses(measured)]
             fullest[name] = max(measured, key=lambda it: it.share)
-            sizes[name] = len(template["Resources"])
-            path.write_text(json.dumps(referring(template), indent=1), encoding="utf-8")
+            for stack, part in {"": template, **nested(template)}.items():
+                sizes[name] += len(part["Resources"])
+                write(f"{name}.{stack}", part)
         if wrong:
             print("\n".join(wrong), file=sys.stderr)
             return 1
@@ -298,23 +227,17 @@ def main() -> int:
     return 0
 
 
-def check(files: list[Path]) -> dict[str, int]:
-    """Runs every tool. Returns the number of checks that each file passed. Raises Findings."""
-    tools = {"cfn-lint": "E3002", "checkov": "CKV_AWS_27", "parliament": "UNKNOWN_ACTION"}
-    # cfn-lint takes most of the time. It also gets the source, whose conditions it evaluates itself.
+def check(files: list[Path]) -> Counter[str]:
+    """Runs both tools. Returns the number of checks that each variant passed. Raises Findings.
+
+    cfn-lint gets the sources, whose conditions it evaluates itself, and the twin.
+    """
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        linted = [pool.submit(lint, path) for path in (TEMPLATE, *NESTED.values(), *files)]
-        scanned = pool.submit(scan, files)
-        others = [pool.submit(check_policies, files)]
-        if NAG.exists() and shutil.which("node"):
-            tools["cdk-nag"] = "AwsSolutions-SQS4"
-            others.append(pool.submit(nag, files))
-        else:
-            print("npm was not found: cdk-nag is left out.")
-    found, passed = scanned.result()
-    for it in (*linted, *others):
+        linted = [pool.submit(lint, path) for path in (TEMPLATE, *NESTED.values(), files[0])]
+        found, passed = pool.submit(scan, files).result()
+    for it in linted:
         found += it.result()
-    if wrong := to_fix(found, tools):
+    if wrong := to_fix(found):
         raise Findings("\n".join(wrong))
     return passed
 

@@ -1,4 +1,6 @@
-"""Measures a transformed template against AWS's hard limits: part of `make template`.
+"""Measures a transformed template against hard limits of IAM, Lambda, and API Gateway: part of `make template`.
+
+cfn-lint knows those of CloudFormation.
 
 Names are as long as they can be: a stack name of 64 letters, in GovCloud, whose ARNs are the longest. So a template
 below the limits can be deployed under any name and in any region.
@@ -65,26 +67,9 @@ def excesses(measured: list[Measured]) -> list[str]:
     ]
 
 
-def measure(source: str, transformed: Template, decided: Template) -> list[Measured]:
-    """Returns all sizes.
-
-    source: the template as `sam deploy` sends it. transformed: what CloudFormation makes of it. decided: the same with
-    its conditions decided by parameters.
-    """
-    return [*of_template(source, transformed), *of_roles(decided), *of_functions(decided), *of_gateway(decided)]
-
-
-def of_template(source: str, transformed: Template) -> Iterator[Measured]:
-    """Yields the quotas of CloudFormation.
-
-    They count what is declared, whatever the conditions. The size is that of the template's file in S3. CloudFormation
-    treats what the transformation returns as a template too: JSON without white space.
-    """
-    yield Measured("the template", len(source.encode()), 1_000_000)
-    yield Measured("the transformed template", len(_compact(transformed).encode()), 1_000_000)
-    yield Measured("the template's resources", len(transformed["Resources"]), 500)
-    for section in ("Parameters", "Outputs", "Mappings"):
-        yield Measured(f"the template's {section.lower()}", len(transformed.get(section, {})), 200)
+def measure(template: Template) -> list[Measured]:
+    """Returns all sizes of a transformed template with decided conditions."""
+    return [*of_roles(template), *of_functions(template), *of_gateway(template)]
 
 
 def of_roles(template: Template) -> Iterator[Measured]:

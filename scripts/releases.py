@@ -36,9 +36,9 @@ def prepare(root: Path, version: str, day: str) -> None:
         raise Refused("A version has three numbers, such as 1.2.0.")
     if _parts(version) <= _parts(current_version(root)):
         raise Refused(f"{version} isn't newer than {current_version(root)}.")
-    if _git(root, "status", "--porcelain"):
+    if git(root, "status", "--porcelain"):
         raise Refused("Commit or discard your changes first.")
-    if _git(root, "tag", "--list", f"v{version}"):
+    if git(root, "tag", "--list", f"v{version}"):
         raise Refused(f"There is already a tag v{version}.")
     before, _, after = changelog.read_text().partition(_UNRELEASED)
     news, found, older = after.partition("\n## ")
@@ -46,14 +46,14 @@ def prepare(root: Path, version: str, day: str) -> None:
         raise Refused(f"{changelog.name} has nothing under Unreleased.")
     changelog.write_text(f"{before}{_UNRELEASED}\n## {version} ({day})\n{news}{found}{older}")
     project.write_text(_PROJECT_VERSION.sub(rf'\g<1>"{version}"', project.read_text(), count=1))
-    _git(root, "commit", "--quiet", "--all", "--message", f"release: {version}")
-    _git(root, "tag", "--annotate", f"v{version}", "--message", f"{version}\n\n{news.strip()}", "--cleanup=verbatim")
+    git(root, "commit", "--quiet", "--all", "--message", f"release: {version}")
+    git(root, "tag", "--annotate", f"v{version}", "--message", f"{version}\n\n{news.strip()}", "--cleanup=verbatim")
 
 
 def publish(root: Path, template: Path) -> str:
     """Keeps the build of the release. Returns where its template is. Raises Refused if it was published before."""
     version = current_version(root)
-    if _git(root, "rev-parse", "HEAD") != commit_of(root, version) or _git(root, "status", "--porcelain"):
+    if git(root, "rev-parse", "HEAD") != commit_of(root, version) or git(root, "status", "--porcelain"):
         raise Refused(f"Check out v{version}, and build it, so that what is published is what was released.")
     packaged = template.with_name("packaged.yaml")
     sam(
@@ -88,9 +88,9 @@ def commit_of(root: Path, version: str) -> str | None:
 
     Raises Refused if no commit named it.
     """
-    if _git(root, "rev-parse", "--is-shallow-repository") == "true":
+    if git(root, "rev-parse", "--is-shallow-repository") == "true":
         return None
-    commit = _git(root, "log", "-1", "--format=%H", f"-S## {version} (", "--", "CHANGELOG.md")
+    commit = git(root, "log", "-1", "--format=%H", f"-S## {version} (", "--", "CHANGELOG.md")
     if not commit:
         raise Refused(f"No commit named {version} in CHANGELOG.md.")
     return commit
@@ -101,7 +101,7 @@ def last_release(root: Path) -> tuple[str, str] | None:
 
     For an unchanged checkout of a release, it is the release before. None in a shallow clone, or for the first release.
     """
-    checked_out = None if _git(root, "status", "--porcelain") else _git(root, "rev-parse", "HEAD")
+    checked_out = None if git(root, "status", "--porcelain") else git(root, "rev-parse", "HEAD")
     for version in _NAMED.findall((root / "CHANGELOG.md").read_text()):
         commit = commit_of(root, version)
         if commit is None:
@@ -157,7 +157,8 @@ def _client(service: str) -> Any:
     return boto3.client(service)
 
 
-def _git(root: Path, *arguments: str) -> str:
+def git(root: Path, *arguments: str) -> str:
+    """Returns the output of git. Raises Refused."""
     command = ["git", *arguments]
     result = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)  # noqa: S603
     if result.returncode:

@@ -4,7 +4,6 @@ What a change of a property does comes from AWS's own resource schemas, which cf
 environment.
 """
 
-import subprocess
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -12,6 +11,7 @@ from typing import Any
 
 from local.checkout import ROOT
 from local.template import NESTED, TEMPLATE
+from scripts.releases import git
 
 # Replacing one of these loses data, logs, people, or the key that signs tokens.
 STATEFUL_TYPES = (
@@ -91,13 +91,8 @@ def problems(commit: str, resolved: Callable[[Path], list[Template]]) -> list[st
     resolved: returns the template in a folder, once for each variant of its parameters.
     """
     with TemporaryDirectory() as directory:
-        listed = _git("ls-tree", "--name-only", commit).decode().split()
+        listed = git(ROOT, "ls-tree", "--name-only", commit).split()
         for source in _SOURCES.intersection(listed):
-            (Path(directory) / source).write_bytes(_git("show", f"{commit}:{source}"))
+            (Path(directory) / source).write_text(git(ROOT, "show", f"{commit}:{source}"))
         pairs = list(zip(resolved(Path(directory)), resolved(ROOT), strict=True))
     return sorted({problem for before, after in pairs for problem in compare(before, after, create_only)})
-
-
-def _git(*arguments: str) -> bytes:
-    command = ["git", *arguments]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, check=True).stdout  # noqa: S603

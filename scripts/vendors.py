@@ -1,12 +1,9 @@
-"""Writes the catalog of third parties from the npm package third-party-web, with the package's license next to it.
-
-    python -m scripts.vendors [--version 0.30.0]
+"""Writes the catalog of third parties from VERSION of the npm package third-party-web, with its license next to it.
 
 The ids of vendors are stored in users' tables. So an entity keeps its id as long as it keeps one of its domains, and
 one that the package no longer contains stays in the catalog. `vendors.yaml` isn't read here: it is merged when loaded.
 """
 
-import argparse
 import json
 import re
 import subprocess
@@ -82,10 +79,10 @@ def as_text(found: Iterable[Mapping[str, Any]]) -> str:
     return "[\n" + ",\n".join(json.dumps(entry, ensure_ascii=False) for entry in found) + "\n]\n"
 
 
-def download(version: str) -> tuple[list[dict[str, Any]], str]:
-    """Returns the entities and the license of a version of the package."""
+def download() -> tuple[list[dict[str, Any]], str]:
+    """Returns the entities and the license of the package."""
     with tempfile.TemporaryDirectory() as folder:
-        subprocess.run(["npm", "pack", "--silent", f"{PACKAGE}@{version}"], cwd=folder, check=True)  # nosec B607  # noqa: S603, S607
+        subprocess.run(["npm", "pack", "--silent", f"{PACKAGE}@{VERSION}"], cwd=folder, check=True)  # nosec B607  # noqa: S603, S607
         (archive,) = Path(folder).glob("*.tgz")
         with tarfile.open(archive) as files:
             return json.loads(_text(files, "package/dist/entities.json")), _text(files, "package/LICENSE")
@@ -99,13 +96,10 @@ def _text(files: tarfile.TarFile, name: str) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--version", default=VERSION, help="of the package; set VERSION in this file, too")
-    version = parser.parse_args().version
-    entities, license_text = download(version)
+    entities, license_text = download()
     known = json.loads(CATALOG.read_text(encoding="utf-8")) if CATALOG.exists() else []
     CATALOG.write_text(as_text(entries(entities, known)), encoding="utf-8")
-    LICENSE.write_text(f"third-parties.json is made from {PACKAGE} {version}:\n\n{license_text}", encoding="utf-8")
+    LICENSE.write_text(f"third-parties.json is made from {PACKAGE} {VERSION}:\n\n{license_text}", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -7,6 +7,8 @@ from functools import cache
 import botocore.session
 import pytest
 
+from local.template import load_template
+
 os.environ.update(
     TABLE_NAME="assent-test",
     SIGNING_SECRET="test-signing-secret-of-enough-length",
@@ -24,15 +26,7 @@ os.environ.update(
     POWERTOOLS_SERVICE_NAME="test",
     POWERTOOLS_METRICS_NAMESPACE="assent",
 )
-for queue in (
-    "scan-preparation",
-    "scan-execution",
-    "issue-creation",
-    "finding-intake",
-    "github-events",
-    "notifications",
-    "emails",
-):
+for queue in (it["Name"] for it in load_template()["Mappings"]["Functions"].values() if "VisibilityTimeout" in it):
     name = queue.replace("-", "_").upper()
     os.environ[f"{name}_QUEUE_URL"] = f"https://queues.assent.test/{queue}"
     os.environ[f"{name}_DEAD_LETTERS_URL"] = f"https://queues.assent.test/{queue}-dead-letters"

@@ -75,19 +75,6 @@ class TestWorkingTree:
         with git.checked_out(linked, "main") as base:
             assert (base / "page.js").read_text() == "1\n"
 
-    @pytest.mark.parametrize(
-        "url",
-        [
-            "https://github.com/octocat/hello.git",
-            "git@github.com:octocat/hello.git",
-            "ssh://git@github.com/octocat/hello",
-            "https://github.com/octocat/hello/",
-        ],
-    )
-    def test_the_remote_names_the_repository(self, tree: Path, url: str):
-        run_git(tree, "remote", "add", "origin", url)
-        assert git.remote_name(tree) == "octocat/hello"
-
     def test_the_tip_of_a_remote_branch_is_recognized(self, tree: Path):
         run_git(tree, "update-ref", "refs/remotes/origin/main", "main")
         assert git.is_tip(tree, run_git(tree, "rev-parse", "main"), "main")

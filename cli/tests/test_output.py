@@ -4,6 +4,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 import typer
 
+from openassent_cli.commands.api import field_value
 from openassent_cli.commands.shared import confirm
 from openassent_cli.durations import Duration
 from openassent_cli.output import ago, cell
@@ -22,6 +23,20 @@ class TestText:
     @each(("value", "shown"), [(None, ""), (True, "yes"), (False, "no"), (["a", "b"], "a, b"), (3, "3")])
     def test_values_are_shown_as_words(self, value: object, shown: str):
         assert cell(value) == shown
+
+
+@each(
+    ("text", "value"),
+    [
+        ("true", True),
+        ("5", 5),
+        ('["a"]', ["a"]),
+        ("Shop", "Shop"),
+        *((it, it) for it in ("NaN", "1e999", "[" * 9_999)),
+    ],
+)
+def test_a_field_is_json_or_a_string(text: str, value: object):
+    assert field_value(text) == value
 
 
 class TestConfirmation:

@@ -10,7 +10,7 @@ from typing import Any
 
 import httpx
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cli.tests.support.documented_service import DocumentedService
@@ -20,11 +20,12 @@ from openassent_cli import credentials, profiles
 from openassent_cli.credentials import Tokens
 from openassent_cli.exits import Exit
 from openassent_cli.profiles import Profile
-from scripts.sdk.commands import COMMANDS
+from scripts.reference.calls import COMMANDS
 from tests.support.each import each
 
 HALVES = SECRET[:20], SECRET[20:]
-LINES = sorted({line for line in COMMANDS.values() if line.startswith("assent ") and "log" not in line.split()[1]})
+LINES = sorted({line for line in COMMANDS.values() if "log" not in line.split()[1]})
+LINES += ["assent api GET /v1/billing", "assent api GET /v1/audit-log --paginate"]
 # What a variable can have: no NUL, and no character that the file system's encoding doesn't have.
 ODD = st.text(
     st.sampled_from("\r\n\t \x1b\x7f\u2028\ufeff\u00e9:@/?#[]%\\\"'") | st.characters(codec="utf-8"), max_size=4
@@ -68,43 +69,28 @@ def assert_plain(ended: Ended, *secrets: str) -> None:
 
 
 class TestTheEnvironment:
-    @given(before=ODD, inside=ODD, after=ODD)
-    @example("", "", "\n")
-    @example("", "\n", "")
-    @settings(max_examples=60, deadline=None, database=None)
-    def test_api_key(self, service: Callable[[Answer], None], before: str, inside: str, after: str):
+    """The SDK's own tests try every character. These show that the command line adds nothing to what it says."""
+
+    @each("key", [f"{SECRET}\n1", f"{SECRET}\u00e9", "\n".join(HALVES), f" {SECRET}\n"])
+    def test_api_key(self, service: Callable[[Answer], None], key: str):
         service(refuse)
-        key = before + inside.join(HALVES) + after
         ended = run("whoami", ASSENT_API_KEY=key, ASSENT_BASE_URL=ADDRESS)
         assert_plain(ended, *HALVES)
-        assert ended.code in {Exit.SIGN_IN, Exit.USAGE}
+        assert ended.code == (Exit.SIGN_IN if key.strip() == SECRET else Exit.USAGE)
 
-    @given(inside=ODD, form=st.integers(0, 5))
-    @settings(max_examples=60, deadline=None, database=None)
-    def test_base_url(self, service: Callable[[Answer], None], inside: str, form: int):
+    @each("value", [f"https://me:{SECRET}@a.test", f"https://a.test:{SECRET}", f"https://[{SECRET}", f"ftp://{SECRET}"])
+    def test_base_url(self, service: Callable[[Answer], None], value: str):
         service(refuse)
-        host, secret = ADDRESS.removeprefix("https://"), inside.join(HALVES)
-        value = [
-            f"https://me:{secret}@{host}", f"https://{host}:{secret}", f"https://[{secret}", f"{ADDRESS}/{secret}",
-            f"ftp://{host}/{secret}", secret,
-        ][form]  # fmt: skip
         ended = run("whoami", ASSENT_API_KEY=SECRET, ASSENT_BASE_URL=value)
         assert_plain(ended, *HALVES)
         assert (ended.code, len(ended.stderr.splitlines())) == (Exit.USAGE, 1)
 
-    @given(profile=ODD, organization=ODD, proxy=ODD, name=st.sampled_from(["HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"]))
-    @settings(max_examples=60, deadline=None, database=None)
-    def test_names_and_proxies(
-        self, service: Callable[[Answer], None], *, profile: str, organization: str, proxy: str, name: str
-    ):
+    @each("name", ["HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "ASSENT_PROFILE", "ASSENT_ORG"])
+    @each("value", [f"http://me:{SECRET}@127.0.0.1:9", f"http://127.0.0.1:{SECRET}", f"socks9://{SECRET}", "\x1b\n"])
+    def test_names_and_proxies(self, service: Callable[[Answer], None], name: str, value: str):
         service(refuse)
-        environment = {"ASSENT_API_KEY": SECRET, "ASSENT_BASE_URL": ADDRESS}
-        assert_plain(run("whoami", **environment, ASSENT_PROFILE=profile, ASSENT_ORG=organization), SECRET)
-        secret = proxy.join(HALVES)
-        for value in (f"http://me:{secret}@127.0.0.1:9", f"http://127.0.0.1:{secret}", f"socks9://{secret}", secret):
-            ended = run("whoami", **environment, **{name: value})
-            assert_plain(ended, *HALVES)
-            assert ended.code in {Exit.SIGN_IN, Exit.USAGE}
+        ended = run("whoami", **{"ASSENT_API_KEY": "assent_x", "ASSENT_BASE_URL": ADDRESS, name: value})
+        assert_plain(ended, *([] if name.startswith("ASSENT") else HALVES))
 
     def test_base_url_with_a_path(self):
         ended = run("whoami", ASSENT_API_KEY=SECRET, ASSENT_BASE_URL=f"{ADDRESS}/v1")

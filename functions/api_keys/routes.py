@@ -1,22 +1,27 @@
 """Routes of `api_keys`: list (at two paths), create, get, change, roll, delete, and receive reports of leaks."""
 
 import json
-from collections.abc import Mapping
-from typing import Annotated
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import fields
+from datetime import datetime
+from functools import partial
+from typing import Annotated, Any
 
 from fastapi import Path, Response
 
-from api_keys import leaks, service
+from api_keys import leaks
 from api_keys.schemas import ApiKey, CreatedKey, DeletedKey, KeyCreate, KeyRoll, KeyUpdate, PreviousSecret, RolledKey
 from controlplane.access.access import Access, Requires, Resource
 from controlplane.access.idempotency import IdempotencyKey, idempotent_secret
 from controlplane.api_keys import changes as key_changes
+from controlplane.api_keys import rules as key_rules
 from controlplane.api_keys import store as api_keys
 from controlplane.api_keys import usage as key_usage
-from controlplane.api_keys.items import ApiKeyItem
+from controlplane.api_keys.items import ApiKeyItem, KeyDraft, Restrictions
 from controlplane.api_keys.rules import own_key
 from controlplane.api_keys.store import KeyExpired, KeyLimitReached, PlanHasNoApiAccess, TooManyInGrace, UnknownKey
-from controlplane.code_host.secret_scanning import LeakReport, SignedBySecretScanning
+from controlplane.code_host.signed_requests import LeakReport, SignedBySecretScanning
+from controlplane.platform.core.errors import InvalidPayload
 from controlplane.platform.core.ids import KeyId
 from controlplane.platform.core.settings import settings
 from controlplane.platform.http.app import ControlRouter
@@ -38,6 +43,7 @@ PathKeyId = Annotated[str, Path(alias="keyId")]
 _SECRET_HEADERS = {"Cache-Control": "no-store"}
 _SECRET = {"prefix": settings.service_brand, "field": "key"}
 _CREATED_FROM = "api"
+_RESTRICTIONS = {it.name for it in fields(Restrictions)}
 
 
 @router.get("/v1/api-keys", operation_id="listApiKeys", summary="List API keys")
@@ -55,7 +61,7 @@ async def list_auth_keys(access: ReadsKeys, limit: Limit = 50, cursor: Cursor = 
 def _list_keys(operation: str, organization_id: str, limit: int, cursor: str | None) -> Page[ApiKey]:
     codec = CursorCodec(cursor, operation, organization_id)
     page = api_keys.list_keys(organization_id, limit, codec.after)
-    return Page(_with_uses(page.keys), codec.cursor(page.next_sk))
+    return Page(_with_uses(page.items), codec.cursor(page.next_sk))
 
 
 def _with_uses(listed: list[ApiKeyItem]) -> list[ApiKey]:
@@ -75,7 +81,7 @@ async def create_key(access: WritesKeys, body: KeyCreate, idempotency_key: Idemp
     until when. A key without them has every scope that keys can have, in all projects, from everywhere, and doesn't
     expire. Limits can be made stricter later, but not wider.
     """
-    draft = service.read_draft(access.organization_id, body)
+    draft = _read_draft(access.organization_id, body)
 
     def create(legs: Mapping[str, Leg], secret: str) -> Answer[CreatedKey]:
         minted = api_keys.create_key(
@@ -89,7 +95,33 @@ async def create_key(access: WritesKeys, body: KeyCreate, idempotency_key: Idemp
         )
         return Answer(CreatedKey.of(minted), headers=_SECRET_HEADERS)
 
-    return idempotent_secret(access, "createApiKey", idempotency_key, service.payload_of(body), create, **_SECRET)
+    # A retry must repeat the fields that were given.
+    payload = body.model_dump(mode="json", by_alias=True, exclude_unset=True)
+    return idempotent_secret(access, "createApiKey", idempotency_key, payload, create, **_SECRET)
+
+
+def _read_draft(organization_id: str, body: KeyCreate) -> KeyDraft:
+    """Converts the body to the new key. Raises InvalidPayload."""
+    given = KeyCreate.model_fields
+    return KeyDraft(**_read_texts(body, given), restrictions=Restrictions(**_read_limits(organization_id, body, given)))
+
+
+def _read_texts(body: KeyCreate | KeyUpdate, given: Iterable[str]) -> dict[str, Any]:
+    """Returns the given fields that aren't restrictions, with None for an empty text."""
+    return {name: getattr(body, name) or None for name in given if name not in _RESTRICTIONS}
+
+
+def _read_limits(organization_id: str, body: KeyCreate | KeyUpdate, given: Iterable[str]) -> dict[str, Any]:
+    """Returns the restrictions among the given fields. Raises InvalidPayload."""
+    read: dict[str, Callable[[Any], Any]] = {
+        "scopes": key_rules.read_scopes,
+        "allowed_ips": key_rules.read_allowed_ips,
+        "expires_at": lambda text: key_rules.read_expiry(datetime.fromisoformat(text).timestamp()),
+        "project_ids": partial(key_rules.read_projects, organization_id),
+    }
+    return {
+        name: None if (value := getattr(body, name)) is None else read[name](value) for name in read if name in given
+    }
 
 
 @router.post("/v1/api-keys/{keyId}/roll", operation_id="rollApiKey", summary="Roll an API key")
@@ -143,7 +175,14 @@ async def update_key(access: ChangesKey, body: KeyUpdate) -> ApiKey:
     have can be added. A change that would give the key more is rejected with 400: `details` lists the fields with the
     code `widens`. Create another key for that.
     """
-    return _with_uses([service.update_key(access.resource.key_id, body, access.user_id)])[0]
+    given, key_id = body.model_fields_set, access.resource.key_id
+    if not given:
+        raise InvalidPayload.at([], "Name at least one thing to change.", "empty")
+    texts, limits = _read_texts(body, given), _read_limits(key_id.organization_id, body, given)
+    changed = key_changes.update_key(
+        key_id, lambda key: key_rules.narrowed(key, texts, limits), admin_id=access.user_id
+    )
+    return _with_uses([changed])[0]
 
 
 @router.delete("/v1/api-keys/{keyId}", operation_id="deleteApiKey", summary="Revoke an API key")

@@ -1,10 +1,13 @@
-"""Fields and example values that several modules of schemas share."""
+"""Fields, example values, and resources that several modules share."""
 
 from typing import Annotated, Any, Final
 
 from pydantic import Field
 
+from controlplane.access.access import Access, Requires, Resource
 from controlplane.platform.core import clock
+from controlplane.platform.core.ids import ScanId
+from controlplane.platform.table import keys
 from controlplane.scans.items import ScanItem
 
 TIME: Final[dict[str, Any]] = {
@@ -23,6 +26,9 @@ FindingsExpireAt = Annotated[
         examples=[None],
     ),
 ]
+SCAN = Resource("scanId", ScanId, keys.scan, ScanItem.from_item)
+# The endpoint authorizes the caller while it reads the findings (`enter_while`).
+ReadsFindings = Annotated[Access[ScanItem], Requires("code-audit.read", resource=SCAN, late=True)]
 
 
 def expiry_of(scan: ScanItem) -> str | None:

@@ -5,13 +5,12 @@ from typing import Annotated
 
 from fastapi import Query, Response
 
-from code_audit.fields import SCAN_ID, expiry_of
+from code_audit.fields import SCAN_ID, ReadsFindings, expiry_of
 from code_audit.finding_schemas import Comparison, Issue, ScanIssues
-from code_audit.resources import ReadsFindings
 from controlplane.platform.http.app import ControlRouter
 from controlplane.platform.http.route import refuses
 from controlplane.scans import diff as scan_diff
-from controlplane.scans import findings, reading
+from controlplane.scans import findings
 
 router = ControlRouter(tags=["Code audit"])
 
@@ -29,7 +28,7 @@ Base = Annotated[
 @router.get(
     "/v1/code-audit/scans/{scanId}/issues", operation_id="listScanIssues", summary="List the findings of a scan"
 )
-@refuses(reading.ScanNotCompleted, reading.ScanWithoutResult, reading.UnlockRequired)
+@refuses(findings.ScanNotCompleted, findings.ScanWithoutResult, findings.UnlockRequired)
 async def list_scan_issues(access: ReadsFindings) -> ScanIssues:
     """Lists the findings of a scan, most urgent first, in a single response. A scan keeps up to 500 findings.
 
@@ -44,7 +43,7 @@ async def list_scan_issues(access: ReadsFindings) -> ScanIssues:
     """
     ahead = access.enter_while(findings.read_ahead)
     scan = access.resource
-    found = reading.list_visible_issues(scan, ahead)
+    found = findings.list_visible_issues(scan, ahead)
     expired = scan.findings_expired
     return ScanIssues(
         issues=[Issue.of(scan, finding, item) for finding, item in found],
@@ -58,7 +57,7 @@ async def list_scan_issues(access: ReadsFindings) -> ScanIssues:
 @router.get(
     "/v1/code-audit/scans/{scanId}/sarif", operation_id="getScanSarif", summary="Get the findings of a scan as SARIF"
 )
-@refuses(reading.ScanNotCompleted, reading.ScanWithoutResult, reading.UnlockRequired)
+@refuses(findings.ScanNotCompleted, findings.ScanWithoutResult, findings.UnlockRequired)
 async def get_scan_sarif(access: ReadsFindings) -> Response:
     """Returns the readable findings of a completed scan in SARIF 2.1.0, without the envelope: save it as a file.
 
@@ -68,7 +67,7 @@ async def get_scan_sarif(access: ReadsFindings) -> Response:
     from controlplane.scans import sarif  # noqa: PLC0415 (other requests don't need it)
 
     ahead = access.enter_while(findings.read_ahead)
-    log = sarif.to_sarif(access.resource, reading.list_visible_issues(access.resource, ahead))
+    log = sarif.to_sarif(access.resource, findings.list_visible_issues(access.resource, ahead))
     return Response(json.dumps(log, ensure_ascii=False), media_type="application/json")
 
 
@@ -76,9 +75,9 @@ async def get_scan_sarif(access: ReadsFindings) -> Response:
     "/v1/code-audit/scans/{scanId}/diff", operation_id="compareScans", summary="Compare a scan with another one"
 )
 @refuses(
-    reading.ScanNotCompleted,
-    reading.ScanWithoutResult,
-    reading.UnlockRequired,
+    findings.ScanNotCompleted,
+    findings.ScanWithoutResult,
+    findings.UnlockRequired,
     scan_diff.NoBase,
     scan_diff.FindingsExpired,
 )

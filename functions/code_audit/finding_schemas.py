@@ -5,9 +5,8 @@ from typing import Self
 from pydantic import Field, JsonValue
 
 from code_audit.fields import SCAN_ID, FindingsExpireAt
-from controlplane.findings.items import InboxItem
+from controlplane.findings.items import InboxItem, Status
 from controlplane.findings.responses import AppliedDecision, FindingConfidence, Fix
-from controlplane.findings.status_history import Status
 from controlplane.platform.core.priorities import Priority
 from controlplane.platform.http.envelope import Wire
 from controlplane.platform.http.fields import Timestamp

@@ -1,22 +1,26 @@
 """Routes of `code_audit` that link repositories to projects, and disconnect repositories."""
 
+from collections.abc import Mapping
 from typing import Annotated
 
 from fastapi import Path
 
-from code_audit import links
 from code_audit.link_schemas import DeletedLink, DisconnectedRepository, LinkCreate, LinkUpdate
 from code_audit.repository_schemas import LinkedProject
 from controlplane.access.access import Access, Requires, Resource
 from controlplane.access.idempotency import IdempotencyKey, idempotent
 from controlplane.code_host import repositories
-from controlplane.code_host.items import RepositoryItem
-from controlplane.platform.core.ids import RepositoryId
+from controlplane.code_host.items import Link, RepositoryItem
+from controlplane.platform.core.errors import InvalidPayload
+from controlplane.platform.core.ids import ProjectId, RepositoryId
 from controlplane.platform.http.app import ControlRouter
 from controlplane.platform.http.envelope import Answer, Page
 from controlplane.platform.http.pagination import Cursor, CursorCodec, Limit
 from controlplane.platform.http.route import refuses
 from controlplane.platform.table import keys
+from controlplane.platform.table.table import Leg
+from controlplane.projects import store as projects
+from controlplane.projects.items import ProjectItem
 
 router = ControlRouter(tags=["Code audit"])
 
@@ -45,11 +49,13 @@ async def list_links(access: ReadsRepository, limit: Limit = 50, cursor: Cursor 
     """Lists the projects that the repository is linked to, in the order in which the projects were created."""
     repository = access.resource
     codec = CursorCodec(cursor, "listLinks", repository.repository_id)
-    found = [it for it in links.list_links(repository) if codec.after is None or it.link.project_id > codec.after]
-    page = found[:limit]
+    projects_of = repositories.find_linked_projects([repository])
+    links = sorted((it for it in repository.links if it.project_id in projects_of), key=lambda it: it.project_id)
+    left = [link for link in links if codec.after is None or link.project_id > codec.after]
+    page = left[:limit]
     return Page(
-        [LinkedProject.of(*it) for it in page],
-        codec.cursor(page[-1].link.project_id if len(found) > limit else None),
+        [LinkedProject.of(repository, link, projects_of[link.project_id]) for link in page],
+        codec.cursor(page[-1].project_id if len(left) > limit else None),
     )
 
 
@@ -68,12 +74,18 @@ async def create_link(
     A repository can have up to 10 linked projects, each with a branch and a folder of its own.
     """
     repository = access.resource
+
+    def create(legs: Mapping[str, Leg]) -> LinkedProject:
+        project = _get_project(repository, body.project_id)
+        link = Link(**body.model_dump(exclude={"project_id"}), project_id=project.project_id)
+        return LinkedProject.of(repositories.create_link(repository, link, access.user_id, legs), link, project)
+
     return idempotent(
         access,
         "createLink",
         idempotency_key,
         {"repositoryId": repository.repository_id, **body.model_dump(mode="json", by_alias=True)},
-        lambda legs: LinkedProject.of(*links.create_link(repository, body, access.user_id, legs)),
+        create,
     )
 
 
@@ -88,7 +100,12 @@ async def update_link(access: ChangesRepository, project_id: LinkedProjectId, bo
 
     The next scan uses the new branch and folder. A scan that is running isn't affected.
     """
-    return LinkedProject.of(*links.update_link(access.resource, project_id, body, access.user_id))
+    settings = body.settings
+    if not settings:
+        raise InvalidPayload.at([], "Name at least one thing to change.", "empty")
+    project = _get_project(access.resource, project_id)
+    updated = repositories.update_link(access.resource, project.project_id, settings, access.user_id)
+    return LinkedProject.of(updated, next(it for it in updated.links if it.project_id == project.project_id), project)
 
 
 @router.delete(
@@ -102,7 +119,11 @@ async def delete_link(access: ChangesRepository, project_id: LinkedProjectId) ->
 
     A repository without linked projects can't be scanned.
     """
-    return DeletedLink(deleted=True, project_id=links.delete_link(access.resource, project_id, access.user_id))
+    parsed = ProjectId.parse(project_id)
+    if parsed is None:
+        raise repositories.NotLinked
+    repositories.unlink_project(access.resource.repository_id, parsed, access.user_id)
+    return DeletedLink(deleted=True, project_id=parsed)
 
 
 @router.delete(
@@ -118,3 +139,14 @@ async def disconnect_repository(access: ChangesRepository) -> DisconnectedReposi
     """
     repository = repositories.disconnect_repository(access.resource.repository_id, access.user_id)
     return DisconnectedRepository(deleted=True, repository_id=repository.repository_id)
+
+
+def _get_project(repository: RepositoryItem, project_id: str) -> ProjectItem:
+    """Returns the project of the repository's organization. Raises ProjectGone."""
+    parsed = ProjectId.parse(project_id)
+    if parsed is None or parsed.organization_id != repository.organization_id:
+        raise repositories.ProjectGone
+    try:
+        return projects.get_project(parsed)
+    except projects.UnknownProject:
+        raise repositories.ProjectGone from None

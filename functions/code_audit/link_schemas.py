@@ -1,11 +1,11 @@
 """Request and response models of the links between repositories and projects."""
 
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from pydantic import Field, StrictBool
 
 from code_audit.fields import REPOSITORY_ID
-from controlplane.code_host.items import DEFAULT_FAILURE_THRESHOLD, Link, LinkSettings
+from controlplane.code_host.items import DEFAULT_FAILURE_THRESHOLD, LinkSettings
 from controlplane.platform.core.naming import Branch, Folder
 from controlplane.platform.core.priorities import Priority
 from controlplane.platform.core.schedules import Schedule
@@ -62,10 +62,7 @@ class LinkUpdate(Wire):
     @property
     def settings(self) -> LinkSettings:
         """The fields of the request, without those that were omitted."""
-        changes = LinkSettings()
-        for name in self.model_fields_set & set(Link._fields):
-            changes[name] = getattr(self, name)  # type: ignore[literal-required]
-        return changes
+        return cast("LinkSettings", self.model_dump(exclude_unset=True))
 
 
 class DeletedLink(Wire):

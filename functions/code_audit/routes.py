@@ -5,10 +5,9 @@ from typing import Annotated, Any
 
 from fastapi import Query
 
-from code_audit.fields import REPOSITORY_ID
+from code_audit.fields import REPOSITORY_ID, SCAN
 from code_audit.preferences import APPLIED, Prefer, applied, read_wait
 from code_audit.repository_schemas import Repository
-from code_audit.resources import SCAN
 from code_audit.scan_schemas import Reason, Scan
 from code_audit.start_schemas import ScanCreate, ScanNotStarted, ScanStarted, ScanStarting, Unlocked
 from controlplane.access.access import Access, Requires, Resource
@@ -24,11 +23,11 @@ from controlplane.platform.http.route import refuses
 from controlplane.platform.table import keys, parallel
 from controlplane.platform.table.table import Leg
 from controlplane.projects import store as projects
-from controlplane.scans import starting, unlocks, waits
+from controlplane.scans import reads, requests, unlocks
 from controlplane.scans.items import RequestItem, ScanItem, Status
+from controlplane.scans.reads import RETRY_AFTER_SECONDS, Outcome
 from controlplane.scans.requests import ScanInProgress
 from controlplane.scans.unlocks import InsufficientCredits, NothingToUnlock
-from controlplane.scans.waits import RETRY_AFTER_SECONDS, Outcome
 
 router = ControlRouter(tags=["Code audit"])
 
@@ -83,8 +82,8 @@ async def list_repositories(access: ListsOfCodeAudit, limit: Limit = 50, cursor:
         lambda: repositories.list_repositories(organization_id, limit, codec.after),
         lambda: projects.list_projects(organization_id, _PROJECTS_AHEAD, None),
     )
-    linked = repositories.find_linked_projects(page.repositories, newest.projects)
-    return Page([Repository.of(item, linked) for item in page.repositories], codec.cursor(page.next_sk))
+    linked = repositories.find_linked_projects(page.items, newest.items)
+    return Page([Repository.of(item, linked) for item in page.items], codec.cursor(page.next_sk))
 
 
 @router.get("/v1/code-audit/scans", operation_id="listScans", summary="List scans")
@@ -98,8 +97,8 @@ async def list_scans(
     """Lists the organization's scans, newest first. Optionally filters by repository, by status, or by both."""
     organization_id = access.organization_id
     codec = CursorCodec(cursor, "listScans", organization_id, repository_id or "", status or "")
-    page = starting.list_scans(organization_id, limit, codec.after, repository_id, status)
-    return Page([Scan.of(scan) for scan in page.scans], codec.cursor(page.next_sk))
+    page = reads.list_scans(organization_id, limit, codec.after, repository_id, status)
+    return Page([Scan.of(scan) for scan in page.items], codec.cursor(page.next_sk))
 
 
 @router.post(
@@ -110,7 +109,7 @@ async def list_scans(
     response_description="The scan, or the scan request if the scan doesn't exist yet.",
     responses={202: {"headers": {**_RETRY_AFTER["headers"], **APPLIED["headers"]}}},
 )
-@refuses(NotFound, starting.RepositoryNotLinked, ScanInProgress)
+@refuses(NotFound, requests.RepositoryNotLinked, ScanInProgress)
 async def start_scan(
     access: StartsScan, body: ScanCreate, idempotency_key: IdempotencyKey = None, prefer: Prefer = None
 ) -> Answer[Start]:
@@ -123,7 +122,7 @@ async def start_scan(
 
     With `Prefer: wait=20`, the call waits up to 20 seconds until the scan has ended, and returns it as it is then.
     """
-    with parallel.reading(lambda: starting.find_repository(body.repository_id)) as find_repository:
+    with parallel.reading(lambda: requests.find_repository(body.repository_id)) as find_repository:
         access.enter()
     repository = find_repository()
     if repository is None or repository.organization_id != access.organization_id:
@@ -132,14 +131,14 @@ async def start_scan(
 
     def request(legs: Mapping[str, Leg]) -> Answer[ScanStarting]:
         nonlocal current
-        made, current = starting.request_scan(repository, body.project_id or None, access.user_id, legs)
+        made, current = requests.request_scan(repository, body.project_id or None, access.user_id, legs)
         return Answer(ScanStarting.of(made), headers={"Retry-After": str(RETRY_AFTER_SECONDS)})
 
     requested = idempotent(access, "startScan", idempotency_key, body, request)
     if acting.is_dry_run() and not _replayed(requested):
         return Answer(requested.content, headers=requested.headers)
     preparation_id, wait_seconds = _preparation_id(requested), read_wait(prefer)
-    outcome, is_applied = await waits.wait_for_request(preparation_id, wait_seconds, current)
+    outcome, is_applied = await reads.wait_for_request(preparation_id, wait_seconds, current)
     # Also stores the outcome after the wait, so that a retry returns the same response.
     answer = idempotent(access, "startScan.answer", idempotency_key, body, lambda _: _answer(outcome))
     waited = applied(wait_seconds, is_applied=is_applied)
@@ -172,7 +171,7 @@ async def get_scan_request(access: ReadsRequest, repository_id: RequestedReposit
     """
     if access.resource.repository_id != repository_id:
         raise NotFound
-    return _answer(waits.find_outcome(access.resource))
+    return _answer(reads.find_outcome(access.resource))
 
 
 def _answer(outcome: Outcome) -> Answer[Start]:

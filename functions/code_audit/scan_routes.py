@@ -2,15 +2,15 @@
 
 from typing import Annotated
 
+from code_audit.fields import SCAN
 from code_audit.preferences import APPLIED, Prefer, applied, read_wait
-from code_audit.resources import SCAN
 from code_audit.scan_schemas import ScanDetail
 from controlplane.access.access import Access, Requires
 from controlplane.platform.http.app import ControlRouter
 from controlplane.platform.http.envelope import Answer
 from controlplane.platform.table import keys
-from controlplane.scans import waits
-from controlplane.scans.inventories import ScanWithInventory
+from controlplane.scans import reads
+from controlplane.scans.reads import ScanWithInventory
 
 router = ControlRouter(tags=["Code audit"])
 
@@ -33,5 +33,5 @@ async def get_scan(access: ReadsScanWithInventory, prefer: Prefer = None) -> Ans
     """
     found, wait_seconds, is_applied = access.resource, read_wait(prefer), False
     if wait_seconds is not None:
-        found, is_applied = await waits.wait_for_end(found, wait_seconds)
+        found, is_applied = await reads.wait_for_end(found, wait_seconds)
     return Answer(ScanDetail.with_inventory(*found), headers=applied(wait_seconds, is_applied=is_applied))

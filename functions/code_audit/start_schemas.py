@@ -8,7 +8,7 @@ from code_audit.fields import PROJECT_ID, REPOSITORY_ID, TIME
 from code_audit.scan_schemas import Reason, Scan
 from controlplane.platform.http.envelope import Wire
 from controlplane.scans.items import RequestItem
-from controlplane.scans.waits import RETRY_AFTER_SECONDS
+from controlplane.scans.reads import RETRY_AFTER_SECONDS
 
 _PREPARATION_ID = "spr_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"
 

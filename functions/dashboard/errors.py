@@ -24,19 +24,16 @@ _TITLES = {
     500: "Something failed on our side",
     503: "The service is not available",
 }
-# The last parts of paths that only take forms. The page with the form is one level up.
-_FORMS = {
-    *("all", "approve", "change", "delete", "deny", "issue", "links", "replay", "resend", "resume", "revoke"),
-    *("revoke-others", "roll", "rotate", "sign-out", "status", "vendor", "withdraw"),
-}
-# What the API says about a path or a resource that doesn't exist.
-_OF_API = {NotFound.message, RouteNotFound.message}
 
 
 class NoPage(NotFound):
     """There is no such page, or what it showed is gone or of another organization."""
 
     message = "The link may be mistyped, or what it led to was deleted or renamed."
+
+
+class OnlyTakesForms(RouteNotFound):
+    """The path has no page, but takes the form of the page one level up."""
 
 
 class PageLook:
@@ -50,10 +47,8 @@ class PageLook:
 
     def failure(self, error: ApiError, caller: Caller) -> Response:
         session = caller if isinstance(caller, WebSession) else None
-        if type(error) is RouteNotFound and session is not None:
-            above, _, name = session.path.rpartition("/")
-            if name in _FORMS:
-                return redirect(above or "/")
+        if isinstance(error, OnlyTakesForms) and session is not None:
+            return redirect(session.path.rpartition("/")[0] or "/")
         target = None
         if isinstance(error, SignedOut):
             if error.method == "GET":
@@ -61,7 +56,7 @@ class PageLook:
             target = error.target.partition("?")[0]
         elif session is not None and session.path.startswith("/sign-in") and not isinstance(error, NotFound):
             target = "/"
-        if error.public in _OF_API:
+        if _speaks_of_the_api(error):
             error = NoPage()
         return page(
             "refused",
@@ -73,6 +68,11 @@ class PageLook:
             sign_in=address(_sign_in(target)) if target else None,
             request_id=acting.request_id(),
         )
+
+
+def _speaks_of_the_api(error: ApiError) -> bool:
+    """Returns whether the error has the text of the API about any path or resource, and none of its own."""
+    return next(kind for kind in type(error).__mro__ if "message" in vars(kind)) in {NotFound, RouteNotFound}
 
 
 def _sign_in(target: str) -> str:

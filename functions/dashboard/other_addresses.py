@@ -7,10 +7,13 @@ API's format.
 from typing import Annotated
 
 from fastapi import Path, Response
+from starlette.routing import Match
 
 from controlplane.platform.core.errors import RouteNotFound
 from controlplane.platform.http.app import ControlRouter
+from dashboard import routes
 from dashboard.assets import asset_response, icon_response
+from dashboard.errors import OnlyTakesForms
 from dashboard.parameters import Lost
 
 router = ControlRouter(tags=["Pages"], include_in_schema=False)
@@ -48,9 +51,11 @@ async def get_robots() -> Response:
     return Response(_ROBOTS, media_type="text/plain")
 
 
-async def show_nothing(_session: Lost) -> Response:
+async def show_nothing(session: Lost) -> Response:
     """Says that there is no such page, or leads from the address of a form to its page (`errors`)."""
-    raise RouteNotFound
+    here = {"type": "http", "method": "GET", "path": session.path}
+    takes_forms = any(group.matches(here)[0] is Match.PARTIAL for group in routes.GROUPS[:-1])
+    raise OnlyTakesForms if takes_forms else RouteNotFound
 
 
 for _operation, _path in _NO_PAGES.items():

@@ -41,7 +41,7 @@ _HEADERS = {
 }
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
 
-# The build replaces the templates by modules (scripts/template_code.py).
+# The build replaces the templates by modules (scripts/precompile.py).
 _SOURCES = _HERE / "templates"
 _templates = Environment(
     loader=FileSystemLoader(_SOURCES) if _SOURCES.is_dir() else ModuleLoader(_HERE.with_name("dashboard_templates")),

@@ -17,6 +17,21 @@ _LOG = logging.getLogger()
 _LOG.setLevel(logging.INFO)
 # Longer than a new version takes to start and to respond. Throttled calls are repeated for about half a minute.
 _CONFIG = Config(read_timeout=60, retries={"mode": "standard", "total_max_attempts": 8})
+# The request that each function of the API gets, and the status that its response must have. A function that isn't here
+# is a worker, and gets a batch without messages. Neither changes anything.
+CHECKS = {
+    "SystemFunction": ("GET", "/health", 200),
+    "OrganizationsFunction": ("GET", "/v1/organizations", 401),
+    "MembersFunction": ("GET", "/v1/members", 401),
+    "ProjectsFunction": ("GET", "/v1/projects", 401),
+    "ApiKeysFunction": ("GET", "/v1/api-keys", 401),
+    "BillingFunction": ("GET", "/v1/billing", 401),
+    "DeviceAuthFunction": ("GET", "/v1/me/sessions", 401),
+    "FeedbackFunction": ("POST", "/v1/feedback", 401),
+    "CodeAuditFunction": ("GET", "/v1/code-audit/scans", 401),
+    "InboxFunction": ("GET", "/v1/inbox", 401),
+    "DashboardFunction": ("GET", "/", 200),
+}
 
 
 class Rejected(Exception):
@@ -62,20 +77,18 @@ def _check(function: str, version: str, request_id: str) -> None:
     """Raises Rejected unless the version responds to its function's check as it must."""
     functions = boto3.client("lambda", config=_CONFIG)
     tags = functions.list_tags(Resource=function)["Tags"]
-    # A request with the status that its response must have, such as `GET /health 200`. A worker has none.
-    check = json.loads(os.environ["CHECKS"]).get(tags["aws:cloudformation:logical-id"])
-    event = _request(check, request_id) if check else {"Records": []}
+    check = CHECKS.get(tags["aws:cloudformation:logical-id"])
+    event = _request(check[0], check[1], request_id) if check else {"Records": []}
     invoked = functions.invoke(FunctionName=function, Qualifier=version, Payload=json.dumps(event).encode())
     answer = json.load(invoked["Payload"])
     if "FunctionError" in invoked:
         raise Rejected(f"it failed with {answer.get('errorType')}")
     if check:
-        _check_response(answer, int(check.rpartition(" ")[2]), request_id)
+        _check_response(answer, check[2], request_id)
 
 
-def _request(check: str, request_id: str) -> dict[str, Any]:
+def _request(method: str, path: str, request_id: str) -> dict[str, Any]:
     """Returns the gateway's event of the request, without a credential."""
-    method, path, _ = check.split()
     headers = {"Accept": ["application/json"]}
     if secret := os.environ.get("FRONT_DOOR_SECRET"):
         headers["X-Front-Door"] = [json.loads(secret)["current"]]

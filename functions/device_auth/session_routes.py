@@ -9,13 +9,13 @@ from fastapi import Path
 
 from controlplane.access.access import Access, Requires
 from controlplane.people import credential_index, revocations
-from controlplane.people.credential_index import CredentialPage
 from controlplane.platform.core import clock, ids
 from controlplane.platform.core.errors import InsufficientScope
 from controlplane.platform.http.app import ControlRouter
 from controlplane.platform.http.envelope import Page
 from controlplane.platform.http.pagination import Cursor, CursorCodec, Limit
 from controlplane.platform.http.route import refuses
+from controlplane.platform.table.table import QueryPage
 from device_auth.schemas import RevokedSession, Session
 
 router = ControlRouter(tags=["Sessions"])
@@ -39,7 +39,7 @@ async def list_sessions(access: Person, limit: Limit = 50, cursor: Cursor = None
         page = credential_index.list_credentials(access.user_id, limit, codec.after)
     else:
         own = credential_index.find_credential(access.user_id, ids.session_id(current))
-        page = CredentialPage([own] if own else [], None)
+        page = QueryPage([own] if own else [], None)
     items = [
         Session.showing(
             credential,
@@ -48,7 +48,8 @@ async def list_sessions(access: Person, limit: Limit = 50, cursor: Cursor = None
             expires_at=clock.timestamp(credential.expires_at),
             current=credential.local == current,
         )
-        for credential in page.live
+        for credential in page.items
+        if credential.is_live
     ]
     return Page(items, codec.cursor(page.next_sk))
 

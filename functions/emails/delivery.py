@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any, NamedTuple
 
-from controlplane.notify import mail_addresses, mails
+from controlplane.notify import mails, subscriptions
 from controlplane.notify.mails import UNSETTLED_SECONDS, AlreadySent, MailId, Unsettled
 from controlplane.platform.core.observability import logger
 from controlplane.platform.core.settings import settings
@@ -46,7 +46,7 @@ def deliver(draft: Draft) -> None:
 
     Raises NotClaimed if it isn't wanted anymore; Postponed, Delayed, and Rejected.
     """
-    legs = {**draft.legs, "address": mail_addresses.open_check(draft.address)}
+    legs = {**draft.legs, "address": subscriptions.open_check(draft.address)}
     try:
         mails.claim(draft.mail_id, draft.address, draft.about, draft.organization_id, legs)
     except AlreadySent:

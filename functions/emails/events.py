@@ -4,14 +4,13 @@ import zlib
 from datetime import UTC, datetime, timedelta
 
 from controlplane.findings import inbox
-from controlplane.notify import mail_batches, mail_choices
-from controlplane.notify.mail_choices import FOR_ADMINS, Choice
-from controlplane.notify.mail_messages import NotifyMembers, SendNotification, later, post
+from controlplane.notify import mail_messages, subscriptions
+from controlplane.notify.mail_messages import NotifyMembers, SendNotification, post
+from controlplane.notify.subscriptions import FOR_ADMINS, Choice
 from controlplane.organizations import members
 from controlplane.platform.core import clock
 from controlplane.platform.core.ids import EventId, InboxItemId
 from controlplane.platform.queues.messages import OrganizationEvent
-from controlplane.platform.queues.outbox import Entry
 from controlplane.platform.table import keys
 
 # Members per message. Another message continues after them.
@@ -43,23 +42,18 @@ def notify_members(message: NotifyMembers) -> None:
     organization_id, about = message.organization_id, message.about
     after = keys.member(organization_id, message.after).sk if message.after else None
     page = members.list_members(organization_id, _PAGE, after, consistent=True)
-    asked = [it.user_id for it in page.members if about not in FOR_ADMINS or it.role in {"admin", "owner"}]
-    for user_id in mail_choices.find_receivers(organization_id, asked, about):
+    asked = [it.user_id for it in page.items if about not in FOR_ADMINS or it.role in {"admin", "owner"}]
+    for user_id in subscriptions.find_receivers(organization_id, asked, about):
         post(SendNotification(organization_id=organization_id, about=about, subject=message.subject, user_id=user_id))
     if page.next_sk is not None:
-        post(message.model_copy(update={"after": page.members[-1].user_id}))
+        post(message.model_copy(update={"after": page.items[-1].user_id}))
 
 
 def _add_findings(event_id: EventId, subjects: tuple[str, ...]) -> None:
     found = inbox.find_items(map(InboxItemId.stored, subjects))
     urgent = [it.item_id for it in found.values() if it.priority == "P0" and it.status == "open"]
-    organization_id = event_id.organization_id
-
-    def message(window: str, seconds: int) -> Entry:
-        return later(NotifyMembers(organization_id=organization_id, about="finding", subject=window), seconds)
-
     if urgent:
-        mail_batches.add_findings(organization_id, event_id, urgent, message)
+        mail_messages.add_findings(event_id.organization_id, event_id, urgent)
 
 
 def _schedule_digest(organization_id: str) -> None:
@@ -67,10 +61,4 @@ def _schedule_digest(organization_id: str) -> None:
     spread = timedelta(seconds=zlib.crc32(organization_id.encode()) % _SPREAD_SECONDS)
     monday = now.replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=7 - now.weekday())
     due = monday + timedelta(hours=_MONDAY_HOUR) + spread
-    day = f"{monday:%Y-%m-%d}"
-
-    def message() -> Entry:
-        digest = NotifyMembers(organization_id=organization_id, about="digest", subject=day)
-        return later(digest, int((due - now).total_seconds()))
-
-    mail_batches.schedule_digest(organization_id, day, message)
+    mail_messages.schedule_digest(organization_id, f"{monday:%Y-%m-%d}", int((due - now).total_seconds()))

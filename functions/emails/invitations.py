@@ -1,6 +1,6 @@
 """The email of an invitation, and what the members' page says about it."""
 
-from controlplane.notify import mail_addresses, unsubscriptions
+from controlplane.notify import subscriptions
 from controlplane.notify.mail_messages import SendInvitation
 from controlplane.notify.mails import MailId, NotClaimed
 from controlplane.organizations import invitations, invitees, resends
@@ -48,7 +48,7 @@ def mail_id_of(invitation: InvitationItem) -> MailId:
 
 def _draft(invitation: InvitationItem, organization: OrganizationItem) -> Draft:
     mail_id, organization_id = mail_id_of(invitation), organization.organization_id
-    unsubscribe = unsubscriptions.link_of_mail(mail_id)
+    unsubscribe = subscriptions.link_of_mail(mail_id)
     content = compose(
         "invitation",
         organization=shown_name(organization.name),
@@ -72,7 +72,7 @@ def _draft(invitation: InvitationItem, organization: OrganizationItem) -> Draft:
                 invitation.key, "attribute_exists(pk) AND #expiresAt = :until", {"until": invitation.expires_at}
             ),
             "inviter": organizations.role_check(invitation.invited_by.id, organization_id, least),
-            **mail_addresses.count_invitation(
+            **subscriptions.count_invitation(
                 organization_id,
                 invitation.email,
                 settings.invitation_emails_per_organization,
@@ -88,4 +88,4 @@ def _outcome_of(change: NotClaimed, invitation: InvitationItem) -> MailOutcome |
         return "limited"
     if change.leg != "address":
         return None
-    return next((stop.reason for stop in mail_addresses.find_stops([invitation.email]).values()), "stopped")
+    return next((stop.reason for stop in subscriptions.find_stops([invitation.email]).values()), "stopped")

@@ -12,10 +12,10 @@ from controlplane.api_keys import leaked
 from controlplane.billing import store as billing
 from controlplane.findings import inbox
 from controlplane.findings.items import InboxItem
-from controlplane.notify import mail_batches, mail_choices, unsubscriptions
-from controlplane.notify.mail_choices import FOR_ADMINS, Choice
+from controlplane.notify import mail_messages, subscriptions
 from controlplane.notify.mail_messages import SendLeakNotice, SendNotification
 from controlplane.notify.mails import MailId, NotClaimed
+from controlplane.notify.subscriptions import FOR_ADMINS, Choice
 from controlplane.organizations import store as organizations
 from controlplane.organizations.store import Membership
 from controlplane.people.users import UserItem
@@ -46,7 +46,7 @@ def send_notification(message: SendNotification) -> None:
     values = _VALUES[about](membership, message.subject)
     if values is None:
         return
-    unsubscribe = unsubscriptions.link_of_choice(user_id, organization_id, about)
+    unsubscribe = subscriptions.link_of_choice(user_id, organization_id, about)
     draft = Draft(
         mail_id=MailId(user_id, ids.derived_local(organization_id, about, message.subject)),
         address=profile.email,
@@ -65,7 +65,7 @@ def send_notification(message: SendNotification) -> None:
             "membership": organizations.role_check(
                 user_id, organization_id, "admin" if about in FOR_ADMINS else "member"
             ),
-            "choice": mail_choices.wanted_check(user_id, organization_id, about),
+            "choice": subscriptions.wanted_check(user_id, organization_id, about),
         },
     )
     _deliver(draft)
@@ -107,7 +107,7 @@ def _page_of(membership: Membership, area: str) -> str:
 
 
 def _finding(membership: Membership, window: str) -> Values | None:
-    batch = mail_batches.find_batch(membership.organization_id, window)
+    batch = mail_messages.find_batch(membership.organization_id, window)
     if batch is None:
         return None
     found = inbox.find_items(map(InboxItemId.stored, batch.item_ids))
@@ -159,7 +159,7 @@ def _digest(membership: Membership, day: str) -> Values | None:
     opened = inbox.read_positions(organization_id, "open", _MOST_OPEN, None)
     scans = [
         scan
-        for scan in reads.list_scans(organization_id, _MOST_SCANS, None).scans
+        for scan in reads.list_scans(organization_id, _MOST_SCANS, None).items
         if scan.status == "completed" and f"{start}" <= scan.created_at < f"{end}"
     ]
     counted = Counter(item.priority for item in opened.items)

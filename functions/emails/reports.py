@@ -3,10 +3,10 @@
 The template's rules reduce SES's events to the kind and the email's ID, so no address passes through a queue.
 """
 
-from controlplane.notify import mail_addresses, mails
-from controlplane.notify.mail_addresses import StopReason
+from controlplane.notify import mails, subscriptions
 from controlplane.notify.mail_messages import MailReport
 from controlplane.notify.mails import MailId, MailItem
+from controlplane.notify.subscriptions import StopReason
 from controlplane.organizations import invitations, resends
 from controlplane.organizations.items import MailOutcome
 from controlplane.platform.core.ids import InvitationId
@@ -31,7 +31,7 @@ def record(report: MailReport) -> None:
 
 
 def _stop(mail: MailItem, reason: StopReason) -> None:
-    mail_addresses.stop(mail.address, reason)
+    subscriptions.stop(mail.address, reason)
     _record_outcome(mail, reason)
     logger.info("address stopped", extra={"mail": str(mail.mail_id), "reason": reason})
 

@@ -1,12 +1,14 @@
 """Installations and repositories: what they are called now, and whether our App still has access to them."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 
-from controlplane.code_host import hosted_repositories
-from controlplane.code_host.github import client, installations
+from controlplane.code_host import installations, repositories
+from controlplane.code_host.github import client, connecting
 from controlplane.code_host.github.errors import AccessLost, InvalidName, RepositoryGone
 from controlplane.code_host.items import HostedRepository, RepositoryItem
+from controlplane.code_host.repositories import UnknownRepository
 from controlplane.platform.queues.messages import HostEvent
 
 
@@ -15,10 +17,10 @@ def find_connected(event: HostEvent) -> list[RepositoryItem]:
 
     One that was connected by name is looked up at GitHub first. Raises the errors of `github`.
     """
-    connected = hosted_repositories.list_by_installation(event.installation_id)
+    connected = installations.list_by_installation(event.installation_id)
     if any(it.hosted_id is None for it in connected):
         refresh(event)
-        connected = hosted_repositories.list_by_installation(event.installation_id)
+        connected = installations.list_by_installation(event.installation_id)
     return [it for it in connected if it.hosted_id == event.hosted_id and it.access_lost_at is None]
 
 
@@ -30,11 +32,11 @@ def refresh(event: HostEvent, catch_up: Callable[[RepositoryItem], None] | None 
     A repository that was transferred is no longer among them. Its new owner has another installation, whose consent we
     don't have, so it has to be connected again. Raises the errors of `github`.
     """
-    connected = hosted_repositories.list_by_installation(event.installation_id)
+    connected = installations.list_by_installation(event.installation_id)
     if not connected:
         return
     try:
-        granted = installations.list_granted(event.installation_id)
+        granted = connecting.list_granted(event.installation_id)
     except AccessLost:
         granted = []
     by_id = {it.hosted_id: it for it in granted}
@@ -42,11 +44,12 @@ def refresh(event: HostEvent, catch_up: Callable[[RepositoryItem], None] | None 
     for repository in connected:
         found = _find(repository, by_id, by_name)
         if found is None:
-            hosted_repositories.lose_access(repository)
+            installations.lose_access(repository)
         else:
             if catch_up is not None and repository.access_lost_at is not None:
                 catch_up(replace(repository, owner=found.owner, name=found.name))
-            hosted_repositories.describe(repository.repository_id, found)
+            with suppress(UnknownRepository):
+                repositories.describe(repository.repository_id, found)
 
 
 def _find(

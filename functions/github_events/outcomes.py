@@ -7,9 +7,8 @@ from controlplane.code_host.items import RepositoryItem
 from controlplane.code_host.pull_requests import PullRequestItem
 from controlplane.platform.core.ids import ScanId
 from controlplane.scans import findings, queue, reads
-from controlplane.scans.causes import Cause
 from controlplane.scans.findings import FindingItem
-from controlplane.scans.items import ScanItem, UnknownScan
+from controlplane.scans.items import Cause, ScanItem, UnknownScan
 
 QUEUED = ("Waiting", "The scan of this commit starts when the repository has no other.")
 SUPERSEDED = CheckState(

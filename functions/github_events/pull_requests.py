@@ -11,10 +11,8 @@ from controlplane.platform.queues.messages import HostEvent
 from controlplane.platform.table import keys
 from controlplane.platform.table.table import Put, table
 from controlplane.scans import failures, queue, reads
-from controlplane.scans.causes import Cause
-from controlplane.scans.items import Work
-from controlplane.scans.queue import QueuedScan
-from controlplane.scans.starts import is_wanted, start_next
+from controlplane.scans.items import Cause, QueuedScan, Work
+from controlplane.scans.queue import is_wanted, start_next
 from github_events.access import find_connected
 from github_events.reports import external_id, parse_external_id
 

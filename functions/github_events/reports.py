@@ -15,14 +15,14 @@ from controlplane.code_host.github import reviews
 from controlplane.code_host.github.errors import CodeHostError, OutcomeUnknown, RepositoryGone
 from controlplane.code_host.github.reviews import MOST_ANNOTATIONS, CheckState, ReviewHost
 from controlplane.code_host.items import RepositoryItem
-from controlplane.code_host.pull_requests import BeingReported, PullRequestItem
+from controlplane.code_host.pull_requests import PullRequestItem
 from controlplane.code_host.repositories import find_linked_projects
 from controlplane.platform.core import clock
 from controlplane.platform.core.ids import ProjectId
 from controlplane.platform.core.settings import settings
 from controlplane.platform.queues.messages import ReportPullRequest
 from controlplane.platform.queues.worker import Postponed
-from controlplane.platform.table import keys
+from controlplane.platform.table import keys, leases
 from github_events import outcomes
 from github_events.outcomes import Outcome
 
@@ -43,12 +43,12 @@ def parse_external_id(text: str) -> tuple[ProjectId, int] | None:
 
 
 def report(message: ReportPullRequest, repository: RepositoryItem) -> None:
-    """Makes GitHub show the state of the pull request's scan. Raises Postponed, ClaimLost, and errors of `github`."""
+    """Makes GitHub show the state of the scan. Raises Postponed, leases.LeaseLost, and errors of `github`."""
     project_id = ProjectId.stored(message.project_id)
     key = keys.pull_request(repository.repository_id, message.number, project_id.local)
     try:
         claimed = pull_requests.claim(key)
-    except BeingReported as busy:
+    except leases.Held as busy:
         raise Postponed(busy.seconds, "another report is in progress", may_end_sooner=True) from None
     if claimed is None:
         return

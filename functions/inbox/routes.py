@@ -7,14 +7,12 @@ from fastapi import Query
 
 from controlplane.access.access import Access, Requires, Resource
 from controlplane.access.idempotency import IdempotencyKey, idempotent
-from controlplane.findings import changes as inbox_changes
 from controlplane.findings import inbox, issues
 from controlplane.findings import items as inbox_items
 from controlplane.findings import lists as inbox_lists
-from controlplane.findings.changes import Outcome
-from controlplane.findings.items import Source
+from controlplane.findings.inbox import Outcome
+from controlplane.findings.items import Source, Status
 from controlplane.findings.lists import Wanted
-from controlplane.findings.status_history import Status
 from controlplane.platform.core.ids import InboxItemId
 from controlplane.platform.core.priorities import Priority
 from controlplane.platform.http.app import ControlRouter
@@ -166,7 +164,7 @@ def _change_each(organization_id: str, body: InboxItemsUpdate, user_id: str) -> 
     def change(item: inbox_items.InboxItem, version: str) -> inbox_items.InboxItem:
         return inbox.change_status(item, wanted[item.item_id].status, version, user_id, wanted[item.item_id].reason)
 
-    changed = inbox_changes.change_each(versions, inbox.find_items(own), change)
+    changed = inbox.change_each(versions, inbox.find_items(own), change)
     outcomes: dict[str, Outcome] = dict(zip(own, changed, strict=True))
     return [InboxItemResult.of(item_id, outcomes.get(item_id, Outcome(None))) for item_id in wanted]
 

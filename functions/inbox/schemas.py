@@ -6,12 +6,10 @@ from pydantic import AfterValidator, ConfigDict, Field, ValidationError, Validat
 from pydantic_core import PydanticCustomError
 
 from controlplane.findings import items as inbox_items
-from controlplane.findings.changes import Outcome
-from controlplane.findings.inbox import UnknownItem
+from controlplane.findings.inbox import Outcome, UnknownItem
 from controlplane.findings.issues import ISSUE_INVALID
-from controlplane.findings.items import Source
+from controlplane.findings.items import Source, Status
 from controlplane.findings.responses import AppliedDecision, FindingConfidence, Fix
-from controlplane.findings.status_history import Status
 from controlplane.platform.core.priorities import Priority
 from controlplane.platform.http.envelope import Wire, public_details
 

@@ -9,18 +9,8 @@ from urllib.parse import urlsplit
 
 from controlplane.code_host import repositories
 from controlplane.code_host.github import client as code_host
+from controlplane.code_host.github import errors
 from controlplane.code_host.github.client import CodeHost, Issue
-from controlplane.code_host.github.errors import (
-    AccessLost,
-    CodeHostError,
-    HostUnavailable,
-    InvalidName,
-    IssueGone,
-    OutcomeUnknown,
-    RateLimitedByHost,
-    Refused,
-    RepositoryGone,
-)
 from controlplane.code_host.items import RepositoryItem
 from controlplane.code_host.requests import LIMITED, within_limits
 from controlplane.findings import issue_attempts
@@ -41,10 +31,10 @@ _REDELIVERED_WITHIN_SECONDS = 600
 # Reasons by response status of the create request, for those without an exception class.
 _REASONS = {410: "issues-disabled", 422: "text-refused"}
 # Why an existing issue can't be linked.
-_REFUSALS: dict[type[CodeHostError], str] = {
-    IssueGone: "issue-not-found",
-    RepositoryGone: "repository-gone",
-    InvalidName: "repository-gone",
+_REFUSALS: dict[type[errors.CodeHostError], str] = {
+    errors.IssueGone: "issue-not-found",
+    errors.RepositoryGone: "repository-gone",
+    errors.InvalidName: "repository-gone",
 }
 
 
@@ -65,7 +55,7 @@ def settle_attempt(item_id: InboxItemId) -> None:
             return
         with within_limits(repository.installation_id):
             _settle(item, attempt, repository)
-    except RateLimitedByHost as limit:
+    except errors.RateLimitedByHost as limit:
         seconds = limit.retry_after_seconds
         issue_attempts.put_off(attempt, seconds + _REDELIVERED_WITHIN_SECONDS)
         raise Delayed(seconds, LIMITED) from limit
@@ -97,9 +87,9 @@ def _link_issue(item: InboxItem, attempt: AttemptItem, number: int, repository: 
     """Records the issue, or why it can't be. Raises AttemptChanged, Postponed, Rejected, and RateLimitedByHost."""
     try:
         issue = _connect(repository).get_issue(repository.owner, repository.name, number)
-    except HostUnavailable as failure:
+    except errors.HostUnavailable as failure:
         raise Postponed(_RETRY_SECONDS, "the code host does not answer") from failure
-    except (IssueGone, RepositoryGone, InvalidName, AccessLost, Refused) as failure:
+    except (errors.IssueGone, errors.RepositoryGone, errors.InvalidName, errors.AccessLost, errors.Refused) as failure:
         issue_attempts.refuse(attempt, _REFUSALS.get(type(failure), "access-lost"))
         return
     # An issue that was transferred is found in its new repository.
@@ -127,11 +117,11 @@ def _find_issue(attempt: AttemptItem, repository: RepositoryItem | None) -> Issu
     try:
         listed = _connect(repository).list_issues_since(repository.owner, repository.name, attempt.sent_at or 0)
         return next((issue for issue in listed if text.has_marker(issue.body, attempt.marker)), None)
-    except (RepositoryGone, AccessLost, Refused, InvalidName) as failure:
+    except (errors.RepositoryGone, errors.AccessLost, errors.Refused, errors.InvalidName) as failure:
         # The issue may exist, so the request isn't repeated: access can be back by then, and would open another one.
         issue_attempts.put_off(attempt, _REDELIVERED_WITHIN_SECONDS)
         raise LeftToSweep("the issues can't be listed") from failure
-    except HostUnavailable as failure:
+    except errors.HostUnavailable as failure:
         raise Postponed(_RETRY_SECONDS, "the code host does not answer") from failure
 
 
@@ -157,21 +147,21 @@ def _create_issue(item: InboxItem, attempt: AttemptItem, repository: RepositoryI
     sending = issue_attempts.start_sending(attempt)
     try:
         issue = host.create_issue(repository.owner, repository.name, title, body)
-    except OutcomeUnknown as failure:
+    except errors.OutcomeUnknown as failure:
         raise Postponed(_seconds_to_next_search(0), "the outcome is not known yet") from failure
-    except (RepositoryGone, InvalidName):
+    except (errors.RepositoryGone, errors.InvalidName):
         issue_attempts.refuse(sending, "repository-gone")
-    except AccessLost:
+    except errors.AccessLost:
         issue_attempts.refuse(sending, "access-lost")
-    except Refused as failure:
+    except errors.Refused as failure:
         issue_attempts.refuse(sending, _REASONS.get(failure.status, f"status-{failure.status}"))
-    except RateLimitedByHost as limit:
+    except errors.RateLimitedByHost as limit:
         issue_attempts.retry_later(sending, limit.retry_after_seconds + _REDELIVERED_WITHIN_SECONDS)
         raise
-    except HostUnavailable as failure:
+    except errors.HostUnavailable as failure:
         issue_attempts.retry_later(sending, _REDELIVERED_WITHIN_SECONDS)
         raise Postponed(_RETRY_SECONDS, "the code host is not reached") from failure
-    except CodeHostError:
+    except errors.CodeHostError:
         # Our GitHub App isn't configured, so nothing was sent.
         issue_attempts.retry_later(sending, _REDELIVERED_WITHIN_SECONDS)
         raise

@@ -5,7 +5,6 @@ from typing import Annotated
 from controlplane.access.access import Access, Requires, Resource
 from controlplane.access.idempotency import IdempotencyKey, idempotent
 from controlplane.organizations import invitations, members, resends
-from controlplane.organizations import member_rules as rules
 from controlplane.organizations.items import InvitationItem
 from controlplane.organizations.store import MemberItem
 from controlplane.platform.core import clock, ids
@@ -59,28 +58,28 @@ async def list_members(access: ReadsMembers, limit: Limit = 50, cursor: Cursor =
     organization_id = access.organization_id
     codec = CursorCodec(cursor, "listMembers", organization_id)
     page = members.list_members(organization_id, limit, codec.after)
-    return Page([_member(member) for member in page.members], codec.cursor(page.next_sk))
+    return Page([_member(member) for member in page.items], codec.cursor(page.next_sk))
 
 
 @router.patch("/v1/members/{memberId}", operation_id="updateMember", summary="Change a member's role")
-@refuses(rules.OwnerRequired, members.LastOwner, members.OwnsTooMany)
+@refuses(members.OwnerRequired, members.LastOwner, members.OwnsTooMany)
 async def update_member(access: WritesMember, body: MemberUpdate) -> UpdatedMember:
     """Changes a member's role.
 
     Only an owner can grant the role `owner` or change the role of an owner. The last owner can't be demoted.
     """
-    updated = rules.update_member(access.user_id, access.membership, access.resource, body.role)
+    updated = members.update_member(access.user_id, access.membership, access.resource, body.role)
     return UpdatedMember(updated=updated)
 
 
 @router.delete("/v1/members/{memberId}", operation_id="deleteMember", summary="Remove a member")
-@refuses(rules.OwnerRequired, rules.OwnMembership, members.LastOwner)
+@refuses(members.OwnerRequired, members.OwnMembership, members.LastOwner)
 async def delete_member(access: WritesMember) -> DeletedMember:
     """Removes a member from the organization.
 
     Only an owner can remove an owner. You can't remove yourself, and the last owner can't be removed.
     """
-    rules.delete_member(access.user_id, access.membership, access.resource)
+    members.delete_member(access.user_id, access.membership, access.resource)
     return DeletedMember(deleted=True)
 
 
@@ -92,12 +91,12 @@ async def list_invitations(access: ReadsMembers, limit: Limit = 50, cursor: Curs
     """
     codec = CursorCodec(cursor, "listInvitations", access.organization_id)
     page = invitations.list_invitations(access.organization_id, limit, codec.after)
-    return Page([_invitation(invitation) for invitation in page.invitations], codec.cursor(page.next_sk))
+    return Page([_invitation(invitation) for invitation in page.items], codec.cursor(page.next_sk))
 
 
 @router.post("/v1/invitations", operation_id="createInvitation", summary="Invite someone", status_code=201)
 @refuses(
-    rules.OwnerRequired,
+    members.OwnerRequired,
     invitations.AlreadyMember,
     invitations.AlreadyInvited,
     invitations.TooManyInvitations,
@@ -118,7 +117,7 @@ async def create_invitation(
         idempotency_key,
         body,
         lambda legs: _invitation(
-            rules.create_invitation(access.user_id, access.membership, body.email, body.role, legs)
+            resends.create_invitation(access.user_id, access.membership, body.email, body.role, legs)
         ),
     )
 
@@ -133,7 +132,7 @@ async def delete_invitation(access: ChangesInvitation) -> DeletedInvitation:
 @router.post(
     "/v1/invitations/{invitationId}/resend", operation_id="resendInvitation", summary="Send an invitation again"
 )
-@refuses(rules.OwnerRequired, resends.ResentTooOften)
+@refuses(members.OwnerRequired, resends.ResentTooOften)
 async def resend_invitation(access: ChangesInvitation) -> Invitation:
     """Renews a pending invitation for seven days from now, and sends its email again.
 
@@ -141,4 +140,4 @@ async def resend_invitation(access: ChangesInvitation) -> Invitation:
     after its creation. If this deployment sends no emails, the invitation is only renewed: send the person the link to
     the dashboard's invitations. Only an owner can send the invitation of an owner again.
     """
-    return _invitation(rules.resend_invitation(access.user_id, access.membership, access.resource.invitation_id))
+    return _invitation(resends.resend_invitation(access.user_id, access.membership, access.resource.invitation_id))

@@ -10,7 +10,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from controlplane.notify.webhook_items import Format
+from controlplane.notify.webhooks import Format
 
 # Slack shows a text of up to 40,000 characters; more of a list than this isn't read.
 _MOST_LINES = 10

@@ -8,7 +8,6 @@ from typing import Any
 
 from controlplane.api_keys import leaked
 from controlplane.api_keys import store as api_keys
-from controlplane.api_keys.store import UnknownKey
 from controlplane.billing import store as billing
 from controlplane.findings import inbox
 from controlplane.findings.items import InboxItem
@@ -16,11 +15,11 @@ from controlplane.organizations import members
 from controlplane.organizations import store as organizations
 from controlplane.organizations.items import OrganizationItem
 from controlplane.organizations.members import UnknownMember
+from controlplane.platform.core.errors import NotFound
 from controlplane.platform.core.ids import InboxItemId, KeyId, MemberId, ScanId
 from controlplane.platform.core.plans import LOW_CREDITS
 from controlplane.platform.queues.messages import OrganizationEvent
 from controlplane.scans import reads
-from controlplane.scans.items import UnknownScan
 
 
 def build(event: OrganizationEvent, organization_id: str, pages_url: str) -> str | None:
@@ -29,7 +28,10 @@ def build(event: OrganizationEvent, organization_id: str, pages_url: str) -> str
     if organization is None:
         return None
     page = f"{pages_url}/organizations/{organization.slug}"
-    data = _data(event, organization, page)
+    try:
+        data = _data(event, organization, page)
+    except (NotFound, UnknownMember):
+        return None
     if data is None:
         return None
     owner = {"id": organization_id, "name": organization.name, "slug": organization.slug}
@@ -72,11 +74,8 @@ def _finding(item: InboxItem, page: str) -> dict[str, Any]:
     }
 
 
-def _scan(scan_id: ScanId, page: str) -> dict[str, Any] | None:
-    try:
-        scan = reads.get_scan(scan_id)
-    except UnknownScan:
-        return None
+def _scan(scan_id: ScanId, page: str) -> dict[str, Any]:
+    scan = reads.get_scan(scan_id)
     return {
         "scan": {
             "id": scan.scan_id,
@@ -92,11 +91,8 @@ def _scan(scan_id: ScanId, page: str) -> dict[str, Any] | None:
     }
 
 
-def _key(key_id: KeyId, page: str) -> dict[str, Any] | None:
-    try:
-        _, key = api_keys.get_key(key_id)
-    except UnknownKey:
-        return None
+def _key(key_id: KeyId, page: str) -> dict[str, Any]:
+    _, key = api_keys.get_key(key_id)
     return {"apiKey": {"id": key.key_id, "name": key.name, "url": f"{page}/keys/{key.key_id}"}}
 
 
@@ -108,9 +104,6 @@ def _leaked_key(key_id: KeyId, page: str) -> dict[str, Any] | None:
     return {"apiKey": key, "leak": {"source": known.leak.source, "url": known.leak.url}}
 
 
-def _member(member_id: MemberId, page: str) -> dict[str, Any] | None:
-    try:
-        member = members.get_member(member_id.organization_id, f"usr_{member_id.local}")
-    except UnknownMember:
-        return None
+def _member(member_id: MemberId, page: str) -> dict[str, Any]:
+    member = members.get_member(member_id.organization_id, f"usr_{member_id.local}")
     return {"member": {"id": member_id, "role": member.role, "url": f"{page}/members"}}

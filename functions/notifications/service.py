@@ -7,16 +7,16 @@ two attempts at the same time, and none for some time after it has timed out: `n
 """
 
 from controlplane.notify import mail_messages, webhook_deliveries, webhooks
-from controlplane.notify.webhook_deliveries import Begun, EndpointBusy, Held
-from controlplane.notify.webhook_items import Attempt, WebhookItem
+from controlplane.notify.webhook_deliveries import Begun, EndpointBusy
+from controlplane.notify.webhooks import Attempt
 from controlplane.platform.core import clock, keyring
 from controlplane.platform.core.ids import EventId, WebhookId
 from controlplane.platform.core.keyring import Unsealable
-from controlplane.platform.core.observability import logger
 from controlplane.platform.core.settings import settings
 from controlplane.platform.queues import messages
 from controlplane.platform.queues.messages import DeliverWebhook, Message, OrganizationEvent
 from controlplane.platform.queues.worker import Delayed, Postponed
+from controlplane.platform.table.leases import Held
 from notifications import formats, payloads, transport
 from notifications.transport import NotDelivered
 
@@ -52,15 +52,8 @@ def _fan_out(event: OrganizationEvent) -> None:
         return
     webhook_deliveries.keep_body(event_id, event.event, body)
     for endpoint in wanting:
-        _seal_again(endpoint)
-        messages.dispatch(*webhook_deliveries.create_delivery(endpoint, event_id, event.event))
-
-
-def _seal_again(endpoint: WebhookItem) -> None:
-    try:
         webhooks.seal_again(endpoint)
-    except Unsealable:
-        logger.error("webhook secret unreadable", extra={"webhookId": endpoint.webhook_id})
+        messages.dispatch(*webhook_deliveries.create_delivery(endpoint, event_id, event.event))
 
 
 def _deliver(message: DeliverWebhook) -> None:

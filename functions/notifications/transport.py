@@ -13,9 +13,9 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any, override
 
-from controlplane.platform.core import webhook_urls
+from controlplane.notify import webhook_urls
+from controlplane.notify.webhook_urls import Target, UnacceptableUrl
 from controlplane.platform.core.settings import settings
-from controlplane.platform.core.webhook_urls import Target, UnacceptableUrl
 
 # For everything: resolving, connecting, TLS, the request, and the status line and headers of the response.
 _TOTAL_SECONDS = 5

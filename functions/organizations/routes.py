@@ -5,7 +5,6 @@ from typing import Annotated
 from controlplane.access.access import Access, Requires
 from controlplane.access.authentication import key_organization
 from controlplane.access.idempotency import IdempotencyKey, idempotent
-from controlplane.organizations import defaults as default_organizations
 from controlplane.organizations import rules
 from controlplane.organizations import store as organizations
 from controlplane.organizations.store import Membership, OwnsTooMany, SlugTaken
@@ -102,7 +101,7 @@ async def save_active_organization(access: SavesDefault, body: ActiveOrganizatio
     if not ids.is_root(ids.ORGANIZATION, body.organization_id):
         raise NotOwnOrganization
     try:
-        default_organizations.save(access.user_id, body.organization_id)
-    except default_organizations.NotMember:
+        organizations.save_default(access.user_id, body.organization_id)
+    except organizations.NotMember:
         raise NotOwnOrganization from None
     return ActiveOrganization(active_organization_id=body.organization_id)

@@ -9,8 +9,14 @@ from controlplane.access.access import Access, Requires, Resource
 from controlplane.access.idempotency import IdempotencyKey, idempotent_secret
 from controlplane.notify import webhook_deliveries, webhooks
 from controlplane.notify.webhook_deliveries import EndpointDisabled, UnknownDelivery, own_event
-from controlplane.notify.webhook_items import DeliveryItem, WebhookItem
-from controlplane.notify.webhooks import UnknownWebhook, WebhookLimitReached, check_events, check_url
+from controlplane.notify.webhooks import (
+    DeliveryItem,
+    UnknownWebhook,
+    WebhookItem,
+    WebhookLimitReached,
+    check_events,
+    check_url,
+)
 from controlplane.platform.core.ids import WebhookId
 from controlplane.platform.core.urls import dashboard_base_url
 from controlplane.platform.http.app import ControlRouter
@@ -19,7 +25,7 @@ from controlplane.platform.http.pagination import Cursor, CursorCodec, Limit
 from controlplane.platform.http.route import refuses
 from controlplane.platform.queues import messages
 from controlplane.platform.table import keys
-from controlplane.platform.table.table import Leg
+from controlplane.platform.table.table import Leg, QueryPage
 from organizations.webhook_schemas import (
     DeletedWebhookEndpoint,
     SecretRotation,
@@ -154,12 +160,12 @@ async def list_webhook_deliveries(
 ) -> Page[WebhookDelivery]:
     """Lists the deliveries to an endpoint in the last 30 days, those of the latest events first."""
 
-    def read(webhook_id: WebhookId) -> tuple[CursorCodec, webhook_deliveries.DeliveryPage]:
+    def read(webhook_id: WebhookId) -> tuple[CursorCodec, QueryPage[DeliveryItem]]:
         codec = CursorCodec(cursor, "listWebhookDeliveries", webhook_id.organization_id, webhook_id)
         return codec, webhook_deliveries.list_deliveries(webhook_id, limit, codec.after)
 
     codec, page = access.enter_while(read)
-    return Page([WebhookDelivery.of(it) for it in page.deliveries], codec.cursor(page.next_sk))
+    return Page([WebhookDelivery.of(it) for it in page.items], codec.cursor(page.next_sk))
 
 
 @router.post(

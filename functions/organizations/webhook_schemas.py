@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import Field
 
-from controlplane.notify.webhook_items import DeliveryItem, WebhookItem
+from controlplane.notify.webhooks import DeliveryItem, WebhookItem
 from controlplane.platform.core.naming import Name
 from controlplane.platform.http.envelope import StrictWire, Wire
 from controlplane.platform.http.fields import OptionalTimestamp, Timestamp

@@ -9,8 +9,9 @@ from controlplane.access.access import Access, Requires, Resource
 from controlplane.access.idempotency import IdempotencyKey, idempotent
 from controlplane.api_keys import rules as key_rules
 from controlplane.findings import vendors
+from controlplane.findings.vendors import VendorItem
 from controlplane.organizations.store import UnknownOrganization
-from controlplane.platform.core.errors import Forbidden
+from controlplane.platform.core.errors import Forbidden, InvalidPayload
 from controlplane.platform.core.ids import ProjectId
 from controlplane.platform.http.app import ControlRouter
 from controlplane.platform.http.envelope import Answer, Page
@@ -18,11 +19,10 @@ from controlplane.platform.http.pagination import Cursor, CursorCodec, Limit
 from controlplane.platform.http.route import refuses
 from controlplane.platform.http.validation import described
 from controlplane.platform.table import keys
-from controlplane.platform.table.table import Leg
+from controlplane.platform.table.table import Leg, QueryPage
 from controlplane.projects import changes, rules
 from controlplane.projects import store as projects
-from controlplane.projects.items import ProjectItem
-from projects import service
+from controlplane.projects.items import Address, ProjectItem
 from projects.schemas import (
     CreatedProject,
     DeletedProject,
@@ -75,7 +75,8 @@ async def list_projects(access: ListsProjects, limit: Limit = 50, cursor: Cursor
             else key_rules.list_projects(only, limit, codec.after)
         )
     )
-    listed = [ListedProject.row(access.membership, project.served_on(plan)) for project in page.projects]
+    organization = access.membership
+    listed = [ListedProject.row(organization, project.served_on(plan)) for project in page.items]
     return Page(listed, codec.cursor(page.next_sk))
 
 
@@ -91,7 +92,7 @@ async def create_project(
     The older body shape has `organizationId`, and `trustedOrigins` instead of `websites`. It returns the older project
     shape. A body that mixes both shapes is rejected with 400.
     """
-    draft = service.read_draft(body)
+    addresses = _read_addresses(body)
     access.enter(body.organization_id or None)
     shape = ListedProject if body.is_older_shape else CreatedProject
 
@@ -99,10 +100,10 @@ async def create_project(
         try:
             project = projects.create_project(
                 access.organization_id,
-                draft.name,
-                region=draft.region,
-                addresses=draft.addresses,
-                branding=draft.branding,
+                body.name,
+                region=body.region,
+                addresses=addresses,
+                branding=body.consent.branding,
                 extra_legs=legs,
             )
         except UnknownOrganization:
@@ -130,7 +131,7 @@ async def update_project(access: ChangesProject, body: ProjectUpdate) -> ListedP
     An audited website that the list omits stays in `websites`, so consent still loads on it, but it is no longer a
     consent entry. Delete it with `DELETE /v1/projects/{projectId}/websites/{websiteId}`, which deletes its audits.
     """
-    change = service.read_change(body)
+    change = _read_change(body)
     access.enter()
     if "consent" in body.model_fields_set:
         rules.get_consent(access.resource)
@@ -184,12 +185,12 @@ async def list_vendors(access: ListsVendors, limit: Limit = 50, cursor: Cursor =
     A vendor that was decided on before any detection has null in the fields that detections set.
     """
 
-    def read(project_id: ProjectId) -> tuple[CursorCodec, vendors.VendorPage]:
+    def read(project_id: ProjectId) -> tuple[CursorCodec, QueryPage[VendorItem]]:
         codec = CursorCodec(cursor, "listVendors", project_id)
         return codec, vendors.list_vendors(project_id, limit, codec.after)
 
     codec, page = access.enter_while(read)
-    return Page([ProjectVendor.of(vendor) for vendor in page.vendors], codec.cursor(page.next_sk))
+    return Page([ProjectVendor.of(vendor) for vendor in page.items], codec.cursor(page.next_sk))
 
 
 @router.post(
@@ -208,3 +209,48 @@ async def decide_vendor(access: DecidesVendor, vendor_id: VendorId, body: Vendor
         state=state,
         vendor_id=vendor_id,
     )
+
+
+def _read_addresses(body: ProjectCreate) -> list[Address]:
+    """Returns the addresses of either shape of the body. Raises InvalidPayload, UnsupportedRegion, UnusableOrigin."""
+    given, consent = body.model_fields_set, body.consent
+    path, listed = ["websites"], body.websites
+    if "trusted_origins" in consent.model_fields_set:
+        if "websites" in given:
+            raise _contradiction(["consent", "trustedOrigins"], "Send websites alone; every website loads consent.")
+        path, listed = ["consent", "trustedOrigins"], consent.trusted_origins
+    if body.is_older_shape:
+        if "organization_id" not in given:
+            raise InvalidPayload.at(["organizationId"], "Required in a body with trustedOrigins.", "missing")
+        if "websites" in given or "trusted_origins" in consent.model_fields_set:
+            raise _contradiction(
+                path, "A body with organizationId or trustedOrigins must list its addresses in trustedOrigins only."
+            )
+        path, listed = ["trustedOrigins"], body.trusted_origins
+    rules.require_region(body.region)
+    return rules.parse_addresses(path, listed)
+
+
+def _read_change(body: ProjectUpdate) -> changes.ProjectChange:
+    """Converts the body. Raises InvalidPayload, UnusableOrigin."""
+    given, consent = body.model_fields_set, body.consent
+    change = changes.ProjectChange()
+    if "project_name" in given:
+        change["name"] = body.project_name
+    if "description" in given:
+        change["description"] = body.description
+    if "branding" in consent.model_fields_set:
+        change["branding"] = consent.branding
+    if "websites" in given:
+        if "trusted_origins" in consent.model_fields_set:
+            raise _contradiction(["consent", "trustedOrigins"], "Send websites alone; every website loads consent.")
+        change["websites"] = rules.parse_addresses(["websites"], body.websites)
+    elif "trusted_origins" in consent.model_fields_set:
+        change["trusted_origins"] = rules.parse_addresses(["consent", "trustedOrigins"], consent.trusted_origins)
+    if not change:
+        raise InvalidPayload.at([], "Name at least one thing to change.", "empty")
+    return change
+
+
+def _contradiction(path: list[str], message: str) -> InvalidPayload:
+    return InvalidPayload.at(path, message, "contradiction")

@@ -155,13 +155,7 @@ class Website(Wire):
 
     @classmethod
     def of(cls, website: WebsiteItem, *, primary: bool) -> Self:
-        return cls(
-            id=website.website_id,
-            origin=website.origin,
-            kind=website.kind,
-            primary=primary,
-            audited=bool(website.audits),
-        )
+        return cls.showing(website, id=website.website_id, primary=primary, audited=bool(website.audits))
 
 
 class ListedConsent(Wire):
@@ -180,10 +174,10 @@ class ListedConsent(Wire):
 
     @classmethod
     def of(cls, organization: Membership, project: ProjectItem, consent: ConsentItem) -> Self:
-        return cls.model_validate(cls.row(organization, project, consent))
+        return cls.model_validate(cls.row(project_page(organization.slug, project.slug), project, consent))
 
     @staticmethod
-    def row(organization: Membership, project: ProjectItem, consent: ConsentItem) -> Row:
+    def row(page: str, project: ProjectItem, consent: ConsentItem) -> Row:
         return {
             "instanceId": consent.instance_id,
             "instanceSlug": consent.slug,
@@ -191,7 +185,7 @@ class ListedConsent(Wire):
             "trustedOrigins": project.trusted_origins,
             "branding": consent.branding,
             "backendURL": consent_runtime_url(consent.instance_id),
-            "dashboardURL": project_page(organization.slug, project.slug) + "/consent",
+            "dashboardURL": f"{page}/consent",
             "backendVersion": settings.consent_runtime_version,
         }
 
@@ -208,16 +202,6 @@ class Consent(Wire):
     dashboard_url: ConsentPage
     version: RuntimeVersion
 
-    @classmethod
-    def of(cls, organization: Membership, project: ProjectItem, consent: ConsentItem) -> Self:
-        return cls(
-            trusted_origins=project.trusted_origins,
-            branding=consent.branding,
-            backend_url=consent_runtime_url(consent.instance_id),
-            dashboard_url=project_page(organization.slug, project.slug) + "/consent",
-            version=settings.consent_runtime_version,
-        )
-
 
 class Products(Wire):
     """The products that a project uses, in the older shape."""
@@ -225,9 +209,8 @@ class Products(Wire):
     consent: ListedConsent | None = Field(description="The consent instance.")
 
     @staticmethod
-    def row(organization: Membership, project: ProjectItem) -> Row:
-        consent = project.consent
-        return {"consent": ListedConsent.row(organization, project, consent) if consent else None}
+    def row(page: str, project: ProjectItem) -> Row:
+        return {"consent": ListedConsent.row(page, project, project.consent) if project.consent else None}
 
 
 class ListedProject(Wire):
@@ -248,6 +231,7 @@ class ListedProject(Wire):
 
     @staticmethod
     def row(organization: Membership, project: ProjectItem) -> Row:
+        page = project_page(organization.slug, project.slug)
         return {
             "projectId": project.project_id,
             "projectSlug": project.slug,
@@ -255,8 +239,8 @@ class ListedProject(Wire):
             "description": project.description,
             "organizationId": organization.organization_id,
             "organizationSlug": organization.slug,
-            "dashboardURL": project_page(organization.slug, project.slug),
-            "products": Products.row(organization, project),
+            "dashboardURL": page,
+            "products": Products.row(page, project),
         }
 
 
@@ -277,17 +261,22 @@ class CreatedProject(Wire):
 
     @classmethod
     def of(cls, organization: Membership, project: ProjectItem, **more: Any) -> Self:
-        consent, primary = project.consent, project.primary_website
-        return cls(
+        page, consent, primary = project_page(organization.slug, project.slug), project.consent, project.primary_website
+        shown = consent and Consent.showing(
+            consent,
+            trusted_origins=project.trusted_origins,
+            backend_url=consent_runtime_url(consent.instance_id),
+            dashboard_url=f"{page}/consent",
+            version=settings.consent_runtime_version,
+        )
+        return cls.showing(
+            project,
             id=project.project_id,
-            slug=project.slug,
-            name=project.name,
-            description=project.description,
             organization_id=organization.organization_id,
             organization_slug=organization.slug,
-            dashboard_url=project_page(organization.slug, project.slug),
+            dashboard_url=page,
             websites=[Website.of(website, primary=website is primary) for website in project.websites],
-            consent=Consent.of(organization, project, consent) if consent else None,
+            consent=shown,
             **more,
         )
 
@@ -305,18 +294,10 @@ class Project(CreatedProject):
 
     @classmethod
     def of(cls, organization: Membership, project: ProjectItem, **more: Any) -> Self:
-        return super().of(
-            organization,
-            project,
-            project_id=project.project_id,
-            project_slug=project.slug,
-            project_name=project.name,
-            dashboard_url_older=project_page(organization.slug, project.slug),
-            products=Products.row(organization, project),
-            region=project.region,
-            created_at=project.created_at,
-            **more,
-        )
+        page = project_page(organization.slug, project.slug)
+        older = {"project_slug": project.slug, "project_name": project.name, "dashboard_url_older": page}
+        products = Products.model_validate(Products.row(page, project))
+        return super().of(organization, project, **older, products=products, **more)
 
 
 class DeletedProject(Wire):

@@ -1,30 +1,68 @@
 """The last stage of a scan: stores its findings, publishes those that may be read, and resolves those that are gone.
 
+The scan of a pull request only keeps the findings that the production branch doesn't have. It publishes nothing and
+doesn't change the history of the repository's findings, because a pull request may never be merged.
+
+A project's decisions on vendors settle a finding if all of its vendors are decided on, and only if it is about loading
+them: approving a vendor doesn't approve sending it personal data. A person's later decision on the finding counts more.
+
 Every step can be repeated: a worker that takes over after a crash does the same again, with the same result.
 """
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
+from typing import NamedTuple
 from urllib.parse import quote
 
 from controlplane.code_host import repositories
 from controlplane.findings import inbox, publications, vendors
-from controlplane.findings.items import Discovery, Fix, LockedFindings, Resolution
+from controlplane.findings.items import Discovery, Fix, LockedFindings, Resolution, VendorDecision
 from controlplane.platform.queues.messages import dispatch
 from controlplane.platform.table.leases import Lease
-from controlplane.scans import findings, resolutions
-from controlplane.scans.findings import MOST_ISSUES, FindingItem, Location
-from controlplane.scans.history import Absence, HistoryItem, list_history, put_history
+from controlplane.scans import findings
+from controlplane.scans.findings import MOST_ISSUES, FindingItem, FindingVendor, Location
+from controlplane.scans.history import Absence, HistoryItem, list_history, publish_late, put_history, resolve_gone
 from controlplane.scans.items import ScanItem
-from controlplane.scans.resolutions import publish_late
 from openassent_analysis import Analysis, Finding
+from openassent_analysis.catalogue import catalogue
 from openassent_analysis.fixes import Project, fix_for
 from openassent_analysis.identities import identify
-from scan_execution import decisions, identities
-from scan_execution.baseline import read_baseline
-from scan_execution.decisions import Decisions
-from scan_execution.identities import Sight, Unread
+from scan_execution import identities
+from scan_execution.identities import Baseline, Sight, Unread, read_baseline
+
+# A decision is about loading a vendor. It doesn't excuse personal data or secrets in code that calls the vendor.
+_CATEGORIES = frozenset({"trackers", "banner"})
+
+type Decisions = Mapping[str, VendorDecision]
+
+
+class Identified(NamedTuple):
+    """The findings that a scan reported, by fingerprint and without repetitions, and earlier ones to compare them with.
+
+    current: their history, as of this scan. places: how often each was reported.
+    """
+
+    sight: Sight
+    history: Mapping[str, HistoryItem]
+    baseline: Baseline
+    findings: Mapping[str, Finding]
+    current: Mapping[str, HistoryItem]
+    places: Counter[str]
+
+
+def _identify(scan: ScanItem, result: Analysis, unread: Unread) -> Identified:
+    sight = sight_of(scan, result, unread)
+    history = list_history(scan.repository_id)
+    found = [*{finding.fingerprint: finding for finding in result.findings}.values()]
+    fingerprints = identify(found, history, sight.misses)
+    by_fingerprint = {fingerprints[finding.fingerprint]: finding for finding in found}
+    current = {
+        fingerprint: identities.found_again(scan, finding, fingerprint, history.get(fingerprint), sight.linked)
+        for fingerprint, finding in by_fingerprint.items()
+    }
+    places = Counter(fingerprints[finding.fingerprint] for finding in result.findings)
+    return Identified(sight, history, read_baseline(scan), by_fingerprint, current, places)
 
 
 def publish_findings(scan: ScanItem, lease: Lease, result: Analysis, unread: Unread, project: Project) -> ScanItem:
@@ -34,20 +72,11 @@ def publish_findings(scan: ScanItem, lease: Lease, result: Analysis, unread: Unr
     Returns the scan with its numbers of places and of issues, those also by priority, and with its comparison if there
     is an earlier scan.
     """
-    sight = sight_of(scan, result, unread)
-    history = list_history(scan.repository_id)
-    found = [*{finding.fingerprint: finding for finding in result.findings}.values()]
-    fingerprints = identify(found, history, sight.misses)
-    identified = [(finding, fingerprints[finding.fingerprint]) for finding in found]
-    current = {
-        fingerprint: identities.found_again(scan, finding, fingerprint, history.get(fingerprint), sight.linked)
-        for finding, fingerprint in identified
-    }
-    baseline = read_baseline(scan)
+    sight, history, baseline, found, current, _ = _identify(scan, result, unread)
     known = baseline.known(scan, history)
     issues = [
         replace(to_issue(scan, finding, current[it], project), is_new=baseline.scan is not None and it not in known)
-        for finding, it in identified
+        for it, finding in found.items()
     ]
     kept = issues[:MOST_ISSUES]
     recorded = history.keys() | {issue.fingerprint for issue in kept}
@@ -73,6 +102,30 @@ def publish_findings(scan: ScanItem, lease: Lease, result: Analysis, unread: Unr
     return replace(scan, comparison=baseline.compare(current.keys(), sight, sum(issue.is_new for issue in kept)))
 
 
+def compare(scan: ScanItem, lease: Lease, result: Analysis, unread: Unread, project: Project) -> ScanItem:
+    """Stores the new findings. Returns the scan with their number, their places, and how the others compare.
+
+    Without a scan of the production branch, all findings are kept. Those that decisions on vendors settle never are.
+    """
+    sight, history, baseline, found, current, places = _identify(scan, result, unread)
+    # A scan stores its most urgent findings only. The history has more.
+    known = {finding.fingerprint for finding in baseline.findings}
+    if baseline.scan is not None:
+        known |= {it.fingerprint for it in history.values() if it.gone is None and scan.project_id in it.project_ids}
+    decided = decisions_of(scan)
+    issues = [to_issue(scan, finding, current[it], project) for it, finding in found.items() if it not in known]
+    new = [issue for issue in issues if not discovery_of(scan, issue, decided).settled]
+    kept = new[:MOST_ISSUES]
+    findings.put_findings(scan.scan_id, lease.attempt, kept)
+    findings.delete_attempts_before(scan.scan_id, lease.attempt)
+    return replace(
+        scan,
+        finding_count=sum(places[issue.fingerprint] for issue in new),
+        issue_count=len(kept),
+        comparison=baseline.compare(found.keys(), sight),
+    )
+
+
 def sight_of(scan: ScanItem, result: Analysis, unread: Unread) -> Sight:
     """Returns the scan's coverage: project, folder, paths that it didn't analyze, and the linked projects."""
     repository = repositories.find_repository(scan.repository_id)
@@ -83,14 +136,30 @@ def sight_of(scan: ScanItem, result: Analysis, unread: Unread) -> Sight:
 
 
 def decisions_of(scan: ScanItem) -> Decisions:
-    """Returns the project's decisions on vendors."""
-    return decisions.by_vendor(vendors.list_decisions(scan.project_id))
+    """Returns the project's decisions by the catalogue's vendor id. The last one on a vendor counts.
+
+    The runtime may use other ids than the catalogue. Then the vendor is found by domain: the id, if it is one, or the
+    domain from which the runtime saw the vendor loaded. A vendor that the catalogue doesn't contain is left out.
+    """
+    known, found = catalogue(), dict[str, VendorDecision]()
+    for decision, domain in sorted(vendors.list_decisions(scan.project_id), key=lambda it: it.decision.decided_at):
+        vendor_id = decision.vendor_id
+        vendor = known.vendors.get(vendor_id) or known.vendor_of(vendor_id) or known.vendor_of(domain or "")
+        if vendor is not None:
+            found[vendor.id] = decision
+    return found
 
 
-def discovery_of(scan: ScanItem, finding: FindingItem, decided: Decisions, attempt: int = 0) -> Discovery:
-    """Returns the finding as an inbox discovery, with the decisions that concern it."""
+def discovery_of(scan: ScanItem, finding: FindingItem, decisions: Decisions, attempt: int = 0) -> Discovery:
+    """Returns the finding as an inbox discovery, settled if all vendors that it is about are decided on."""
     discovery = findings.as_discovery(scan, finding)._replace(attempt=attempt)
-    return decisions.apply(decided, finding, discovery)
+    if finding.category not in _CATEGORIES or not finding.vendors:
+        return discovery
+    if not all(vendor.id in decisions for vendor in finding.vendors):
+        return discovery
+    decided = tuple(decisions[vendor.id] for vendor in finding.vendors)
+    said = ", ".join(f"{it.state} {vendor.name}" for it, vendor in zip(decided, finding.vendors, strict=True))
+    return discovery._replace(settled=True, settled_reason=f"The project {said}.", decisions=decided)
 
 
 def _refresh_hidden(hidden: Sequence[tuple[FindingItem, Discovery]]) -> set[str]:
@@ -124,22 +193,15 @@ def _resolve_missing(
     ]
     put_history(lease, [*gone, *elsewhere])
     earlier = [it for it in history.values() if it.unsettled]
-    dispatch(*resolutions.resolve_gone(scan, lease, [*gone, *earlier]))
+    dispatch(*resolve_gone(scan, lease, [*gone, *earlier]))
 
 
 def to_issue(scan: ScanItem, finding: Finding, known: HistoryItem, project: Project) -> FindingItem:
     """Returns the finding as it is stored. known: its history, which has its fingerprint."""
-    place, fix = finding.location, fix_for(finding, project)
+    place, fix, catalog = finding.location, fix_for(finding, project), catalogue().vendors
+    vendors_of = map(catalog.__getitem__, finding.vendor_ids)
     lines = f"#L{place.start_line}" + (f"-L{place.end_line}" if place.end_line > place.start_line else "")
-    location = Location(
-        path=place.path,
-        start_line=place.start_line,
-        end_line=place.end_line,
-        start_column=place.start_column,
-        end_column=place.end_column,
-        snippet=place.snippet,
-        permalink=f"{scan.repository_url}/blob/{scan.head_commit_sha}/{quote(place.path)}{lines}",
-    )
+    permalink = f"{scan.repository_url}/blob/{scan.head_commit_sha}/{quote(place.path)}{lines}"
     return FindingItem(
         fingerprint=known.fingerprint,
         rule_id=finding.rule_id,
@@ -148,11 +210,11 @@ def to_issue(scan: ScanItem, finding: Finding, known: HistoryItem, project: Proj
         category=finding.category,
         severity=finding.severity,
         priority=finding.priority,
-        location=location,
+        location=Location(**asdict(place), permalink=permalink),
         remediation=finding.remediation,
         references=finding.references,
         first_seen_at=known.first_seen_at,
-        vendors=decisions.vendors_of(finding.vendor_ids),
+        vendors=tuple(FindingVendor(it.id, it.name, it.domains[0].partition("/")[0]) for it in vendors_of),
         confidence=finding.confidence,
         fix=None if fix is None else Fix(*fix),
     )

@@ -1,46 +1,61 @@
-"""The rules of `scan_execution`: the stages of a scan, which findings are stored, and which of them are visible."""
+"""The rules of `scan_execution`: the stages of a scan, which findings are stored, and which of them are visible.
+
+Clients see each stage: it is reported when it starts, advances, and is completed. Every report is a write under the
+lease, so a worker that has lost it stops at its next report. A scan of a repository that is larger than a scan reads
+says what it left out.
+"""
 
 import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Final
 
 import openassent_analysis
 from controlplane.code_host import repositories
 from controlplane.code_host.github.client import CodeHost, connect
 from controlplane.code_host.github.errors import TarballTooLarge
 from controlplane.code_host.items import RepositoryItem
-from controlplane.code_host.pull_requests import report_entry
-from controlplane.code_host.repositories import UnknownRepository
+from controlplane.platform.core import clock
 from controlplane.platform.core.ids import ScanId
 from controlplane.platform.core.settings import settings
 from controlplane.platform.queues import messages
 from controlplane.platform.queues.messages import ExecuteScan, PublishScan
 from controlplane.platform.table.leases import Lease
-from controlplane.scans import execution, reads, reports
-from controlplane.scans.attempt import PermanentFailure, code_host_errors, run_attempt
-from controlplane.scans.items import Failure, ScanItem, UnknownScan
-from controlplane.scans.progress import Coverage, CoveredKind
+from controlplane.platform.table.table import Put
+from controlplane.scans import execution, reads, unlocks
+from controlplane.scans.execution import PermanentFailure, code_host_errors, run_attempt
+from controlplane.scans.items import Coverage, CoveredKind, Failure, ScanItem, Stage, UnknownScan
+from controlplane.scans.reads import stored_leg
+from openassent_analysis import Analysis
 from openassent_analysis.files import NOT_ANALYZED
 from openassent_analysis.fixes import Project
+from openassent_analysis.inventory.inventories import Inventory
 from openassent_analysis.inventory.listing import Listing
 from openassent_analysis.inventory.stocktaking import take_inventory, with_loads
 from openassent_analysis.kinds import with_not_assessed
-from openassent_analysis.report import Examine
+from openassent_analysis.report import ANOTHER_LOOK, Answer, Examine, Request
+from openassent_analysis.result import ENDS
 from openassent_analysis.sandbox import Sandbox
-from scan_execution import folders, omissions, workspace
-from scan_execution.comparison import compare
+from scan_execution import folders, workspace
 from scan_execution.identities import Unread
-from scan_execution.publication import publish_findings, publish_unlocked
-from scan_execution.stages import Stages
-from scan_execution.workspace import ArchiveInvalid, ArchiveTooLarge, Unpacked
+from scan_execution.publication import compare, publish_findings, publish_unlocked
+from scan_execution.workspace import ArchiveInvalid, ArchiveTooLarge, Limits, Unpacked
 
 # The function's timeout in template.yaml: any invocation still running by then has been killed.
 LEASE_SECONDS = 420
 
 _INVALID = Failure("ARCHIVE_INVALID", "The code host's archive of the repository could not be read.")
 _GONE = Failure("REPOSITORY_GONE", "The repository is no longer connected.")
+# Each report is a write to the scan and its three indexes.
+SECONDS_BETWEEN_REPORTS: Final = 5.0
+_LONGEST_PATH = 300
+_ADVICE = (
+    "Leave large folders out of the archive with export-ignore in .gitattributes, or scan a checkout with "
+    "`assent scan local`."
+)
 
 
 def execute_scan(message: ExecuteScan, connect_host: Callable[[int], CodeHost] = connect) -> None:
@@ -59,7 +74,9 @@ def execute_scan(message: ExecuteScan, connect_host: Callable[[int], CodeHost] =
 def _run(lease: Lease, scan: ScanItem, folder: Path, connect_host: Callable[[int], CodeHost], examine: Examine) -> None:
     stages, listing = Stages(lease, scan), Listing()
     with stages.run("fetch"):
-        repository = _find_repository(scan)
+        repository = repositories.find_repository(scan.repository_id)
+        if repository is None:
+            raise PermanentFailure(_GONE)
         unpacked = _fetch(scan, repository, folder, connect_host, listing)
         skipped = unpacked.skipped + Counter({NOT_ANALYZED: listing.only_manifests})
         lacks_files = bool(unpacked.cut or listing.left_out)
@@ -78,12 +95,12 @@ def _run(lease: Lease, scan: ScanItem, folder: Path, connect_host: Callable[[int
     # The next scan in the same environment shares the disk.
     shutil.rmtree(folder, ignore_errors=True)
     with stages.run("publish"):
-        scan = reports.with_paid_access(replace(scan, rules_version=openassent_analysis.rules_version()))
+        scan = unlocks.with_paid_access(replace(scan, rules_version=openassent_analysis.rules_version()))
         project = Project.of(inventory)
         store = publish_findings if scan.cause.pull_request_number is None else compare
         unread = Unread(listing.unread, is_complete=unpacked.cut is None and not listing.has_more_unread)
         scan = store(scan, lease, result, unread, project)
-    incomplete = omissions.describe(unpacked, listing, result)
+    incomplete = _describe_omissions(unpacked, listing, result)
     coverage = Coverage(unpacked.files, result.files_analyzed, dict(skipped), _kinds(result, listing), incomplete)
     _complete(scan, lease, coverage)
 
@@ -98,27 +115,13 @@ def _kinds(result: openassent_analysis.Analysis, listing: Listing) -> tuple[Cove
 def _complete(scan: ScanItem, lease: Lease, coverage: Coverage) -> None:
     """Completes the scan. Publishes its other findings first if its report was paid for in the meantime."""
     finding_count, issue_count = scan.finding_count or 0, scan.issue_count or 0
-    number = scan.cause.pull_request_number
-    if number is not None:
-        report = report_entry(scan.repository_id, scan.project_id, number)
-        _, event = execution.complete_scan(scan, lease, finding_count, issue_count, coverage, report=report)
-        messages.dispatch(event, report)
-        return
     try:
-        _, event = execution.complete_scan(scan, lease, finding_count, issue_count, coverage)
+        _, sent = execution.complete_scan(scan, lease, finding_count, issue_count, coverage)
     except execution.ReportPaid:
         scan = scan.as_unlocked()
         publish_unlocked(replace(scan, findings_attempt=lease.attempt))
-        _, event = execution.complete_scan(scan, lease, finding_count, issue_count, coverage)
-    messages.dispatch(event)
-
-
-def _find_repository(scan: ScanItem) -> RepositoryItem:
-    """Returns the scan's repository. Raises PermanentFailure if it was disconnected."""
-    try:
-        return repositories.get_repository(scan.repository_id)
-    except UnknownRepository:
-        raise PermanentFailure(_GONE) from None
+        _, sent = execution.complete_scan(scan, lease, finding_count, issue_count, coverage)
+    messages.dispatch(*sent)
 
 
 def _fetch(
@@ -135,13 +138,13 @@ def _fetch(
             return workspace.unpack(
                 _stream(host, repository, scan.head_commit_sha),
                 folder,
-                limits=omissions.limits(),
+                limits=_archive_limits(),
                 root_directory=scan.root_directory,
                 reason_to_skip=listing.take,
                 leave_out=listing.leave_out,
             )
         except ArchiveTooLarge as error:
-            raise PermanentFailure(omissions.failure(error, scan.root_directory)) from error
+            raise PermanentFailure(_nothing_left(error, scan.root_directory)) from error
         except ArchiveInvalid as error:
             raise PermanentFailure(_INVALID) from error
 
@@ -171,5 +174,98 @@ def publish_scan(message: PublishScan) -> None:
         return
     if scan.status == "completed":
         publish_unlocked(scan)
-        for other in reports.unlock_others(scan):
+        for other in unlocks.unlock_others(scan):
             publish_unlocked(other)
+
+
+class Stages:
+    """Reports the stages of one attempt. All methods raise leases.LeaseLost."""
+
+    def __init__(self, lease: Lease, scan: ScanItem) -> None:
+        self._lease = lease
+        self._scan_id = scan.scan_id
+        # An earlier attempt may have completed stages that this one runs again.
+        self._reached = scan.progress.completed_stages
+        self._inventory: Put | None = None
+
+    @contextmanager
+    def run(self, stage: Stage) -> Iterator[None]:
+        """Reports the stage as running, then as completed, together with the inventory if the stage has changed it."""
+        execution.report_stage(self._lease, stage, "running", reached=self._reached)
+        yield
+        inventory, self._inventory = self._inventory, None
+        execution.report_stage(self._lease, stage, "completed", reached=self._reached, inventory=inventory)
+
+    def keep(self, inventory: Inventory) -> None:
+        """Stores the inventory when the current stage is completed."""
+        self._inventory = stored_leg(self._scan_id, inventory)
+
+    def counting(self, examine: Examine, total: int) -> Examine:
+        """Returns `examine` for the stage `analyze`. Reports how many of the files are analyzed every few seconds.
+
+        Doesn't count a file again if another look at it is needed.
+        """
+        done = 0
+
+        def counted(requests: Iterator[Request], deadline: float) -> Iterator[Answer]:
+            nonlocal done
+            reported_at = clock.monotonic()
+            for answer in examine(requests, deadline):
+                yield answer
+                done += not answer[0].language.startswith(ANOTHER_LOOK)
+                if clock.monotonic() - reported_at >= SECONDS_BETWEEN_REPORTS:
+                    reported_at = clock.monotonic()
+                    files = done, max(done, total)
+                    execution.report_stage(self._lease, "analyze", "running", reached=self._reached, files=files)
+
+        return counted
+
+
+def _archive_limits() -> Limits:
+    """Returns the limits of an archive whose compressed bytes are limited by `scan_archive_megabytes`."""
+    return Limits(
+        # Ordinary code shrinks to a fifth.
+        unpacked_bytes=8 * settings.scan_archive_megabytes * 1024**2,
+        stored_bytes=settings.scan_stored_bytes,
+        stored_files=settings.scan_stored_files,
+        file_bytes=settings.scan_file_bytes,
+    )
+
+
+def _describe_omissions(unpacked: Unpacked, listing: Listing, result: Analysis) -> str | None:
+    """Returns a sentence for each limit of the whole scan that was exceeded, or None."""
+    said = []
+    if unpacked.cut:
+        said.append(f"{_reason(unpacked.cut.limit)}: files after {_shown(unpacked.cut.last_path)} weren't read.")
+    skipped = unpacked.skipped + result.skipped
+    examples = {reason: paths[0] for reason, paths in result.skipped_examples.items()} | listing.left_out
+    for reason in sorted(ENDS & skipped.keys()):
+        counted = "1 file wasn't" if skipped[reason] == 1 else f"{skipped[reason]:,} files weren't"
+        said.append(f"{_reason(reason)}: {counted} analyzed, beginning with {_shown(examples[reason])}.")
+    return " ".join(said) or None
+
+
+def _nothing_left(error: ArchiveTooLarge, root_directory: str | None) -> Failure:
+    """Returns why there is nothing to analyze, and what to do."""
+    code = "ARCHIVE_TOO_LARGE" if error.limit == "archive_bytes" else "REPOSITORY_TOO_LARGE"
+    part = f"no file of {root_directory}" if root_directory else "no code"
+    rest = "it has more than 100 times its archive's size" if error.limit == "ratio" else f"{part} is in what was read"
+    return Failure(code, f"{_reason(error.limit)}, and {rest}. {_ADVICE}")
+
+
+def _reason(limit: str) -> str:
+    """Returns the reason for skipped files: a limit of the archive, or of the analysis."""
+    applied = _archive_limits()
+    return {
+        "archive_bytes": f"The repository's archive has more than {settings.scan_archive_megabytes:,} MB",
+        "unpacked_bytes": f"The repository has more than {applied.unpacked_bytes // 1024**2:,} MB",
+        "ratio": f"The repository has more than {applied.unpacked_bytes // 1024**2:,} MB",
+        "listed_files": f"The scanned folder has more than {applied.listed_files:,} files",
+        "too many files": f"The scanned folder has more than {applied.stored_files:,} files to analyze",
+        "too many bytes": f"The files to analyze take more than {applied.stored_bytes // 1024**2:,} MB",
+        "out of time": "The analysis took too long",
+    }[limit]
+
+
+def _shown(path: str) -> str:
+    return path if len(path) <= _LONGEST_PATH else f"{path[:_LONGEST_PATH]}…"

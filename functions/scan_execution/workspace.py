@@ -9,6 +9,7 @@ import tarfile
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import IO, NamedTuple
 
@@ -107,7 +108,8 @@ def unpack(
     before its limit; ArchiveInvalid; and any other error from reading the pieces.
     """
     stream = _Stream(pieces, limits.unpacked_bytes)
-    unpacking = _Unpacking(stream, folder, limits, root_directory, reason_to_skip=reason_to_skip, leave_out=leave_out)
+    root = PurePosixPath(root_directory).parts if root_directory else ()
+    unpacking = _Unpacking(stream, folder, limits, root, reason_to_skip, leave_out)
     cut = unpacking.run()
     return Unpacked(unpacking.files, unpacking.skipped, cut)
 
@@ -161,35 +163,26 @@ class _Stream:
                 raise ArchiveInvalid("it ends in the middle")
 
 
+@dataclass
 class _Unpacking:
     """One pass over the entries of a tar."""
 
-    def __init__(
-        self,
-        stream: _Stream,
-        folder: Path,
-        limits: Limits,
-        root_directory: str | None,
-        *,
-        reason_to_skip: Callable[[str, int], str | None],
-        leave_out: Callable[[str, str], None],
-    ) -> None:
-        self._stream = stream
-        self._folder = folder
-        self._limits = limits
-        self._root = PurePosixPath(root_directory).parts if root_directory else ()
-        self._reason_to_skip = reason_to_skip
-        self._leave_out = leave_out
-        self._stored_bytes = 0
-        self._stored_files = 0
-        # Values from extended headers for the next entry.
-        self._next_path: str | None = None
-        self._next_size: int | None = None
-        self._next_is_sparse = False
-        self.files = 0
-        self.skipped: Counter[str] = Counter()
-        self._last_path = ""
-        self._is_past_root = False
+    _stream: _Stream
+    _folder: Path
+    _limits: Limits
+    _root: tuple[str, ...]
+    _reason_to_skip: Callable[[str, int], str | None]
+    _leave_out: Callable[[str, str], None]
+    files: int = 0
+    skipped: Counter[str] = field(default_factory=Counter)
+    _stored_bytes: int = 0
+    _stored_files: int = 0
+    # Values from extended headers for the next entry.
+    _next_path: str | None = None
+    _next_size: int | None = None
+    _next_is_sparse: bool = False
+    _last_path: str = ""
+    _is_past_root: bool = False
 
     def run(self) -> Cut | None:
         """Reads the archive. Returns where the rest wasn't read, unless none of it is below the root directory."""

@@ -3,16 +3,14 @@
 from collections.abc import Callable
 
 from controlplane.code_host.github.reviews import ReviewHost, connect
-from controlplane.code_host.pull_requests import report_entry
 from controlplane.platform.core.ids import ScanRequestId
 from controlplane.platform.core.plans import PLANS
 from controlplane.platform.queues import messages
 from controlplane.platform.queues.messages import PrepareScan
 from controlplane.platform.table.leases import Lease
 from controlplane.scans import requests
-from controlplane.scans.attempt import PermanentFailure, code_host_errors, run_attempt
+from controlplane.scans.execution import PermanentFailure, code_host_errors, run_attempt
 from controlplane.scans.items import Access, Failure, RequestItem
-from controlplane.scans.recovery import message_of
 from controlplane.scans.requests import Subject, Target
 
 # The function's timeout in template.yaml: any invocation still running by then has been killed.
@@ -34,13 +32,10 @@ def prepare_scan(message: PrepareScan, connect_host: Callable[[int], ReviewHost]
     def prepare(lease: Lease, request: RequestItem) -> None:
         subject = requests.find_subject(request)
         target = _find_target(subject, request, connect_host)
-        scan_id = requests.new_scan_id(request.organization_id)
-        execution = message_of(scan_id)
-        number = request.cause.pull_request_number
-        report = None if number is None else report_entry(request.repository_id, request.project_id, number)
-        access = _access(target, subject.plan if subject else "") if report is None else "full"
-        requests.start_scan(request, lease, scan_id, target, access=access, message=execution, report=report)
-        messages.dispatch(execution, *([report] if report else []))
+        is_pull_request = request.cause.pull_request_number is not None
+        access = "full" if is_pull_request else _access(target, subject.plan if subject else "")
+        _, sent = requests.start_scan(request, lease, target, access)
+        messages.dispatch(*sent)
 
     run_attempt(request_id, lambda: requests.acquire_request(request_id, LEASE_SECONDS), prepare)
 

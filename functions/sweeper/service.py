@@ -13,8 +13,8 @@ from controlplane.platform.core import clock
 from controlplane.platform.core.observability import describe, logger, metrics
 from controlplane.platform.queues import messages
 from controlplane.platform.queues.sweep_runs import Step, SweepRun
-from controlplane.scans import recovery
-from controlplane.scans import starts as scan_starts
+from controlplane.scans import queue
+from controlplane.scans.failures import recover_scans
 
 # The function's timeout in template.yaml is longer, so that the entry in progress when time runs out can still finish.
 SWEEP_SECONDS = 38
@@ -22,9 +22,9 @@ SWEEP_SECONDS = 38
 STEPS: dict[str, Step] = {
     "ResentMessages": messages.resend,
     "ResumedIssueAttempts": issue_attempts.resend_overdue,
-    "RecoveredScans": recovery.recover_scans,
-    "ScheduledScans": scan_starts.queue_scheduled,
-    "StartedScans": scan_starts.start_queued,
+    "RecoveredScans": recover_scans,
+    "ScheduledScans": queue.queue_scheduled,
+    "StartedScans": queue.start_queued,
     "FinishedDeletions": cleanup.finish_deletions,
 }
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from fastapi import Header, Path, Response
 
 from controlplane.access.access import Access, Requires
-from controlplane.code_host.webhook_requests import Delivery, SignedByGithub
+from controlplane.code_host.signed_requests import Delivery, SignedByGithub
 from controlplane.platform.core.errors import RouteNotFound
 from controlplane.platform.core.plans import REGIONS
 from controlplane.platform.http.app import ControlRouter

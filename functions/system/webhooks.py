@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from controlplane.code_host.webhook_requests import Delivery
+from controlplane.code_host.signed_requests import Delivery
 from controlplane.platform.core import clock
 from controlplane.platform.core.errors import InvalidPayload
 from controlplane.platform.queues import messages

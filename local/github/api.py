@@ -1,7 +1,7 @@
-"""The stand-in's REST API: the App, its installations, repositories with their archives, and issues."""
+"""The stand-in's REST API: the App and its installations, repositories, issues, pull requests, and check runs."""
 
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Depends, Request, Response
@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field
 
 from local.github import shapes
 from local.github.host import API, Base, Host, HostRoute, Installed, Page, check_app, check_person, repository
-from local.github.records import Denied
+from local.github.records import Denied, PullRequest
 from local.github.repositories import GitRepository
 from local.github.setup import installation_id
 from local.github.stand_in import PERMISSIONS, StandIn
@@ -20,9 +20,14 @@ router = APIRouter(prefix=API, route_class=HostRoute)
 downloads = APIRouter(route_class=HostRoute)
 _APP, _PERSON = [Depends(check_app)], [Depends(check_person)]
 _REPOSITORY = "/repos/{owner}/{repo}"
+_TEXT_LIMIT = 65_535
 
 Readable = Annotated[GitRepository, repository("contents")]
 WithIssues = Annotated[GitRepository, repository("issues")]
+Reviewed = Annotated[GitRepository, repository("pull_requests")]
+WithChecks = Annotated[GitRepository, repository("checks")]
+Checked = Annotated[GitRepository, repository("checks", "write")]
+WritesIssues = Annotated[GitRepository, repository("issues", "write")]
 
 
 class TokenRequest(BaseModel):
@@ -35,6 +40,28 @@ class NewIssue(BaseModel):
     title: str = Field(min_length=1, max_length=256)
     body: str | None = Field(None, max_length=65_536)
     labels: list[str] = []
+
+
+class Output(BaseModel):
+    title: str | None = None
+    summary: str | None = Field(None, max_length=_TEXT_LIMIT)
+    annotations: list[dict[str, Any]] = Field([], max_length=50)
+
+
+class CheckRunUpdate(BaseModel):
+    status: Literal["queued", "in_progress", "completed"] = "queued"
+    conclusion: Literal["cancelled", "failure", "neutral", "success"] | None = None
+    output: Output = Output()
+
+
+class CheckRunCreate(CheckRunUpdate):
+    name: str
+    head_sha: str
+    external_id: str = ""
+
+
+class CommentText(BaseModel):
+    body: str = Field(max_length=_TEXT_LIMIT + 1, pattern=r"\S")
 
 
 @router.get("/app", dependencies=_APP)
@@ -147,9 +174,7 @@ def list_issues(
 
 
 @router.post(_REPOSITORY + "/issues", status_code=201)
-def create_issue(
-    host: Host, found: Annotated[GitRepository, repository("issues", "write")], sent: NewIssue, base: Base
-) -> dict[str, Any]:
+def create_issue(host: Host, found: WritesIssues, sent: NewIssue, base: Base) -> dict[str, Any]:
     stored = host.issues.create(found.owner, found.name, sent.title, sent.body, sent.labels)
     return shapes.issue(found, stored, base)
 
@@ -160,3 +185,75 @@ def get_issue(host: Host, found: WithIssues, issue_number: int, base: Base) -> d
     is_issue = any(it.number == issue_number for it in records.issues)
     shown = records.get_issue(issue_number) if is_issue else records.get_pull_request(issue_number)
     return shapes.issue(found, shown, base)
+
+
+@router.get(_REPOSITORY + "/pulls/{pull_number}")
+def get_pull_request(host: Host, found: Reviewed, pull_number: int, base: Base) -> dict[str, Any]:
+    return describe(found, host.reviews.read(found.owner, found.name).get_pull_request(pull_number), base)
+
+
+@router.get(_REPOSITORY + "/pulls")
+def list_pull_requests(host: Host, found: Reviewed, page: Page, base: Base, state: str = "open") -> list[Any]:
+    stored = reversed(host.reviews.read(found.owner, found.name).pull_requests)
+    return [describe(found, it, base) for it in page.of([it for it in stored if state in ("all", it.state)])]
+
+
+def describe(found: GitRepository, it: PullRequest, base: str) -> dict[str, Any]:
+    """Returns the pull request as the API and events show it. Its head is also at `refs/pull/<number>/head`."""
+    head, target = found.find_commit(f"refs/pull/{it.number}/head"), found.find_commit(f"refs/heads/{it.base}")
+    if head is None or target is None:
+        raise Denied
+    return shapes.pull_request(found, it, head.sha, target.sha, base)
+
+
+@router.post(_REPOSITORY + "/check-runs", status_code=201)
+def create_check_run(host: Host, found: Checked, sent: CheckRunCreate, base: Base) -> dict[str, Any]:
+    if found.find_commit(sent.head_sha) is None:
+        raise Denied(422, "Validation Failed")
+    return _put_check_run(host, found, None, sent, base)
+
+
+@router.patch(_REPOSITORY + "/check-runs/{check_run_id}")
+def update_check_run(host: Host, found: Checked, check_run_id: int, sent: CheckRunUpdate, base: Base) -> dict[str, Any]:
+    return _put_check_run(host, found, check_run_id, sent, base)
+
+
+def _put_check_run(
+    host: Host, found: GitRepository, check_run_id: int | None, sent: CheckRunUpdate, base: Base
+) -> dict[str, Any]:
+    with host.reviews.change(found.owner, found.name) as records:
+        run = records.put_check_run(check_run_id, sent.model_dump(exclude_unset=True))
+    return shapes.check_run(found, run, base)
+
+
+@router.get(_REPOSITORY + "/check-runs/{check_run_id}")
+def get_check_run(host: Host, found: WithChecks, check_run_id: int, base: Base) -> dict[str, Any]:
+    run = host.reviews.read(found.owner, found.name).get_check_run(check_run_id)
+    return shapes.check_run(found, run, base)
+
+
+@router.get(_REPOSITORY + "/commits/{ref}/check-runs")
+def list_check_runs(
+    host: Host, found: WithChecks, ref: str, base: Base, check_name: str | None = None
+) -> dict[str, Any]:
+    stored = host.reviews.read(found.owner, found.name).check_runs
+    runs = [shapes.check_run(found, it, base) for it in stored if it.head_sha == ref and check_name in (None, it.name)]
+    return {"total_count": len(runs), "check_runs": runs}
+
+
+@router.get(_REPOSITORY + "/issues/{issue_number}/comments")
+def list_comments(host: Host, found: WithIssues, issue_number: int, page: Page, base: Base) -> list[Any]:
+    stored = host.reviews.read(found.owner, found.name).comments
+    return [shapes.comment(found, it, base) for it in page.of([it for it in stored if it.number == issue_number])]
+
+
+@router.post(_REPOSITORY + "/issues/{issue_number}/comments", status_code=201)
+def create_comment(host: Host, found: WritesIssues, issue_number: int, sent: CommentText, base: Base) -> dict[str, Any]:
+    with host.reviews.change(found.owner, found.name) as records:
+        return shapes.comment(found, records.add_comment(issue_number, sent.body), base)
+
+
+@router.patch(_REPOSITORY + "/issues/comments/{comment_id}")
+def update_comment(host: Host, found: WritesIssues, comment_id: int, sent: CommentText, base: Base) -> dict[str, Any]:
+    with host.reviews.change(found.owner, found.name) as records:
+        return shapes.comment(found, records.edit_comment(comment_id, sent.body), base)

@@ -5,7 +5,7 @@ from fastapi.requests import Request
 from fastapi.responses import HTMLResponse
 
 from local import pages
-from local.github import api, installing, reviews, secret_scanning
+from local.github import api, secret_scanning
 from local.github import pages as github_pages
 from local.github.host import API, HostRoute
 from local.github.records import Denied
@@ -35,8 +35,8 @@ def create_app(stand_in: StandIn, webhooks: Webhooks | None = None, scanning: Se
     def show_missing(request: Request, _: Denied) -> HTMLResponse:
         return pages.missing(request)
 
-    for router in (api.router, api.downloads, reviews.router, secret_scanning.keys, _unknown):
+    for router in (api.router, api.downloads, secret_scanning.keys, _unknown):
         app.include_router(router)
-    for router in (secret_scanning.router, installing.router, github_pages.router):
+    for router in (secret_scanning.router, github_pages.router):
         app.include_router(router)
     return app

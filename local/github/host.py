@@ -1,4 +1,4 @@
-"""How the stand-in's endpoints are called: what a request may do, and the responses to refusals."""
+"""Calls of the stand-in's endpoints: the permissions of a request, and the responses to refusals."""
 
 from email.utils import formatdate
 from typing import Annotated, Any

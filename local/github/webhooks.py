@@ -12,9 +12,9 @@ import urllib3
 from urllib3.exceptions import HTTPError
 
 from local.github import shapes
+from local.github.api import describe
 from local.github.records import CheckRun, PullRequest, StoredIssue
 from local.github.repositories import GitRepository, stable_id
-from local.github.reviews import describe
 
 _TIMEOUT_SECONDS = 10
 _logger = logging.getLogger("local.github")

@@ -7,16 +7,23 @@ from typing import Any
 
 from fastapi.openapi.utils import get_openapi
 
-from controlplane.platform.core.scopes import API_KEY_SCOPES
+from controlplane.platform.core.scopes import API_KEY_SCOPES, SCOPES
+from controlplane.platform.http import deprecations
 from controlplane.platform.http.route import routes_of
-from scripts.openapi import deprecations, texts
 from scripts.openapi.components import FAILURES, OAUTH, Components, header_name
 from scripts.openapi.documents import documents
-from scripts.openapi.examples import scopes_in_words
 from scripts.openapi.operations import finish
-from scripts.openapi.schemas import OAUTH_ERROR, REFERENCE, enumerations, fixed_schemas
+from scripts.openapi.schemas import REFERENCE, enumerations
+from scripts.openapi.texts import ABOUT, FIXED
 
 ROOT = Path(__file__).parents[2]
+
+_DEPRECATIONS = """\
+A response to a request that uses one of these has three headers: `Deprecation` (RFC 9745) with the date since when,
+`Sunset` (RFC 8594) with the date until when it works at least, and `Link` to this section and to the operation that
+replaces a deprecated one. A deprecated field of a response has no header, because the server can't know whether you
+read it.
+"""
 
 
 def apps() -> dict[str, Any]:
@@ -27,20 +34,20 @@ def apps() -> dict[str, Any]:
 
 def describe() -> dict[str, Any]:
     """Returns the document. The output depends only on the routes."""
-    components = Components(documents(texts.INFO))
-    components.schemas.add(fixed_schemas(), sent=True)
+    components = Components(documents(FIXED["info"]))
+    components.schemas.add(FIXED["components"]["schemas"], sent=True)
     paths = _paths(components)
     components.schemas.extend()
     document: dict[str, Any] = {
         "openapi": "3.1.0",
-        "info": {**texts.INFO, "description": texts.ABOUT.replace("{deprecations}", deprecations.section())},
-        "externalDocs": texts.REFERENCE,
-        "servers": texts.SERVERS,
+        "info": {**FIXED["info"], "description": ABOUT.replace("{deprecations}", _deprecations())},
+        "externalDocs": FIXED["externalDocs"],
+        "servers": FIXED["servers"],
         "tags": _tags(paths),
         "paths": paths,
-        "x-common-headers": {name: texts.HEADERS[name] for name in texts.COMMON},
+        "x-common-headers": FIXED["x-common-headers"],
         "components": _components(components),
-        "x-oauth": {"error": OAUTH_ERROR, "responses": dict(sorted(components.responses[OAUTH].items()))},
+        "x-oauth": {"error": FIXED["x-oauth-error"], "responses": dict(sorted(components.responses[OAUTH].items()))},
     }
     written = json.dumps(document)
     for name in enumerations():
@@ -50,12 +57,17 @@ def describe() -> dict[str, Any]:
     return document
 
 
+def _deprecations() -> str:
+    """Returns the section on deprecations as Markdown, without its heading."""
+    return "\n".join([_DEPRECATIONS, *(f"- {one.subject}. {one.notice}" for one in deprecations.ALL)])
+
+
 def _paths(components: Components) -> dict[str, Any]:
     paths: dict[str, Any] = {}
     seen: set[str] = set()
     for app in apps().values():
         routes: list[Any] = list(routes_of(app.routes))
-        part = get_openapi(title=app.title, version=texts.INFO["version"], openapi_version="3.1.0", routes=routes)
+        part = get_openapi(title=app.title, version=FIXED["info"]["version"], openapi_version="3.1.0", routes=routes)
         found = part.get("components", {}).get("schemas", {})
         components.schemas.add({name: schema for name, schema in found.items() if "ValidationError" not in name})
         for route in routes:
@@ -72,21 +84,25 @@ def _paths(components: Components) -> dict[str, Any]:
 
 
 def _tags(paths: dict[str, Any]) -> list[dict[str, str]]:
+    tags: list[dict[str, str]] = FIXED["tags"]
     used = {tag for path in paths.values() for operation in path.values() for tag in operation["tags"]}
-    if used != set(texts.TAGS):
-        raise SystemExit(f"the tags in use and those in texts.py differ: {sorted(used ^ set(texts.TAGS))}")
-    return [{"name": name, "description": about} for name, about in sorted(texts.TAGS.items())]
+    if unknown := used ^ {tag["name"] for tag in tags}:
+        raise SystemExit(f"the tags in use and those in document.yaml differ: {sorted(unknown)}")
+    return tags
 
 
 def _components(components: Components) -> dict[str, Any]:
-    schemes = json.loads(json.dumps(texts.SECURITY_SCHEMES))
-    key, user = schemes["organizationApiKey"], schemes["userToken"]
-    key["description"] = key["description"].format(key_scopes=", ".join(f"`{scope}`" for scope in API_KEY_SCOPES))
-    user["description"] = user["description"].format(scopes=scopes_in_words())
+    fixed = FIXED["components"]
+    scopes = "\n".join(f"- `{name}`: {about}" for name, about in SCOPES.items())
+    key_scopes = ", ".join(f"`{scope}`" for scope in API_KEY_SCOPES)
+    schemes = {
+        name: {**it, "description": it["description"].format(scopes=scopes, key_scopes=key_scopes)}
+        for name, it in fixed["securitySchemes"].items()
+    }
     return {
         "securitySchemes": schemes,
         "parameters": dict(sorted(components.parameters.items())),
-        "headers": {header_name(name): header for name, header in texts.HEADERS.items() if name not in texts.COMMON},
+        "headers": {header_name(name): header for name, header in fixed["headers"].items()},
         "responses": dict(sorted(components.responses[FAILURES].items())),
         "schemas": dict(sorted(components.schemas.collected.items())),
     }

@@ -31,9 +31,9 @@ _SCAN = "scn_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"
 _REPOSITORY = "rep_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"
 # Constructor arguments of the errors that describe the state they found, by group and class.
 _ARGUMENTS: dict[str, tuple[Any, ...]] = {
-    "reading.ScanNotCompleted": (SimpleNamespace(scan_id=_SCAN, status="running"),),
-    "reading.ScanWithoutResult": (SimpleNamespace(scan_id=_SCAN, status="failed"),),
-    "reading.UnlockRequired": (SimpleNamespace(scan_id=_SCAN, unlock_credits=50, locked_count=14),),
+    "findings.ScanNotCompleted": (SimpleNamespace(scan_id=_SCAN, status="running"),),
+    "findings.ScanWithoutResult": (SimpleNamespace(scan_id=_SCAN, status="failed"),),
+    "findings.UnlockRequired": (SimpleNamespace(scan_id=_SCAN, unlock_credits=50, locked_count=14),),
     "RateLimited": (12,),
     "InsufficientScope": ("projects.read",),
     "device_auth.InvalidScope": ("There is no scope named projects.",),

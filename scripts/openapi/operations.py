@@ -4,9 +4,10 @@ from controlplane.access.access import Requires
 from controlplane.access.anonymous import Anonymous
 from controlplane.platform.core.roles import RANK
 from controlplane.platform.http.route import ControlRoute
-from scripts.openapi import errors, requests, responses, texts
+from scripts.openapi import errors, requests, responses
 from scripts.openapi.components import FAILURES, OAUTH, Components, Object
 from scripts.openapi.schemas import reference
+from scripts.openapi.texts import FIXED
 
 
 def finish(route: ControlRoute, operation: Object, components: Components) -> Object:
@@ -37,7 +38,7 @@ def finish(route: ControlRoute, operation: Object, components: Components) -> Ob
         # Not as a second media type of the body: generated clients then lack one of the two, or don't compile.
         failures, names = components.failures(errors.in_oauth(route), OAUTH, {"$ref": "#/x-oauth/error"})
         finished["x-form-encoded"] = {
-            "description": texts.FORM_ENCODED,
+            "description": FIXED["x-form-encoded"],
             "requestBody": requests.form(route),
             "responses": {**responses.bare(route), **failures},
             "x-errors": names,

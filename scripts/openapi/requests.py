@@ -7,9 +7,10 @@ from pydantic.alias_generators import to_snake
 
 from controlplane.access.anonymous import Anonymous
 from controlplane.platform.http.route import ControlRoute
-from scripts.openapi import examples, texts
+from scripts.openapi import examples
 from scripts.openapi.components import Components, Object
 from scripts.openapi.schemas import Schema, Schemas, tidy, without_null
+from scripts.openapi.texts import FIXED
 
 _JSON = "application/json"
 
@@ -17,7 +18,8 @@ _JSON = "application/json"
 def parameter(described: Object) -> Object:
     """Returns the parameter with a description and an example. Raises SystemExit if it lacks one."""
     schema = without_null(tidy(described["schema"]))
-    about, example = texts.PARAMETERS.get(described["name"], (None, None))
+    known = FIXED["x-parameters"].get(described["name"], {})
+    about, example = known.get("description"), known.get("example")
     own = schema.pop("examples", None)
     if own is not None:
         example = own[0]

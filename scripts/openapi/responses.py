@@ -6,10 +6,11 @@ from http import HTTPStatus
 from fastapi import Response
 from pydantic import BaseModel
 
+from controlplane.platform.http import deprecations
 from controlplane.platform.http.envelope import Answer, Page
 from controlplane.platform.http.reader import DRY_RUN
 from controlplane.platform.http.route import ControlRoute
-from scripts.openapi import deprecations, examples
+from scripts.openapi import examples
 from scripts.openapi.components import Components, Object, headers
 from scripts.openapi.schemas import REFERENCE, reference, serialized, tidy
 
@@ -28,7 +29,7 @@ def successes(route: ControlRoute, operation: Object, components: Components) ->
         declared = route.responses.get(status, {})
         response: Object = {
             "description": declared.get("description") or _description(route, status),
-            **headers(*_headers(operation), *declared.get("headers", {}), *deprecations.headers(route)),
+            **headers(*_headers(operation), *declared.get("headers", {}), *_deprecation_headers(route)),
         }
         if status not in _WITHOUT_BODY:
             response["content"] = {_JSON: _body(route, operation["operationId"], components)}
@@ -49,6 +50,13 @@ def _description(route: ControlRoute, status: int) -> str:
 def _headers(operation: Object) -> list[str]:
     parameters = {parameter["name"] for parameter in operation.get("parameters", ())}
     return ["Idempotency-Replayed"] * ("Idempotency-Key" in parameters) + ["Dry-Run"] * (DRY_RUN in parameters)
+
+
+def _deprecation_headers(route: ControlRoute) -> tuple[str, ...]:
+    """Returns the headers of the operation's responses, if requests can use something deprecated."""
+    model = route.body_field.field_info.annotation if route.body_field is not None else None
+    declared = isinstance(model, type) and issubclass(model, BaseModel) and any(deprecations.declared_in(model))
+    return ("Deprecation", "Sunset", "Link") if route.deprecation is not None or declared else ()
 
 
 def _body(route: ControlRoute, operation_id: str, components: Components) -> Object:

@@ -7,8 +7,7 @@ from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import core_schema
 
 from controlplane.feedback.store import Category, Surface
-from controlplane.findings.items import Source
-from controlplane.findings.status_history import Status
+from controlplane.findings.items import Source, Status
 from controlplane.findings.vendors import ReviewState, VendorState
 from controlplane.platform.core.acting import ActorKind
 from controlplane.platform.core.acting import Source as ActionSource
@@ -19,22 +18,17 @@ from controlplane.platform.core.priorities import Priority
 from controlplane.platform.core.roles import Role
 from controlplane.platform.core.schedules import Schedule
 from controlplane.platform.core.scopes import API_KEY_SCOPES
-from controlplane.platform.http.envelope import HINTS
 from controlplane.projects.items import AddressKind
 from controlplane.projects.rules import BRANDINGS
-from controlplane.scans.items import Access
+from controlplane.scans.items import Access, Stage
 from controlplane.scans.items import Status as ScanStatus
-from controlplane.scans.progress import Stage
 from openassent_analysis.findings import CATEGORIES, SEVERITIES
 from organizations.request_schemas import Decision
 from organizations.webhook_schemas import EventName
-from scripts.openapi.texts import BASE_URL
 
 type Schema = dict[str, Any]
 
 REFERENCE = "#/components/schemas/"
-_DOCS_URL = f"{BASE_URL}/docs/errors#INSUFFICIENT_SCOPE"
-_HINT = HINTS["INSUFFICIENT_SCOPE"]
 
 # Enumerations that several models share, described once.
 _ENUMERATIONS: dict[str, tuple[str, tuple[Any, ...]]] = {
@@ -283,78 +277,3 @@ class Schemas:
             own = {key: field for key, field in whole["properties"].items() if key not in base["properties"]}
             rest = {"type": "object", "required": [it for it in whole["required"] if it in own], "properties": own}
             self.collected[name] = {"description": whole["description"], "allOf": [reference(other), rest]}
-
-    def resolve(self, schema: Schema) -> Schema:
-        """Resolves a reference, with the keywords next to it applied."""
-        if "$ref" not in schema:
-            return schema
-        keywords = {key: value for key, value in schema.items() if key != "$ref"}
-        return {**self.collected[schema["$ref"].removeprefix(REFERENCE)], **keywords}
-
-
-def _field(about: str, example: Any, kind: str | list[str] = "string", **more: Any) -> Schema:
-    return {"type": kind, "description": about, "examples": [example], **more}
-
-
-def _object(about: str, fields: dict[str, Schema], *optional: str) -> Schema:
-    required = [name for name in fields if name not in optional]
-    return {"type": "object", "description": about, "required": required, "properties": fields}
-
-
-OAUTH_ERROR = _object(
-    "The body of an error response to a form-encoded request (RFC 6749 section 5.2).",
-    {
-        "error": _field("OAuth's error code.", "authorization_pending"),
-        "error_description": _field(
-            "A message for people.", "The request hasn't been approved or denied yet. Poll again after the interval."
-        ),
-    },
-    "error_description",
-)
-
-
-def fixed_schemas() -> dict[str, Schema]:
-    """Returns the schemas that no model describes: errors and pagination."""
-    lines = {"items": {"type": "string"}}
-    known = "For an unknown query parameter: the parameters that the operation accepts."
-    documented = "Where the error is documented. In a list of problems, only the first one has it."
-    advice = "What to do next, by code. In a list of problems, only the first one has it."
-    place = "The path to the field; empty if the problem concerns the whole request."
-    problem = {
-        "code": _field("The kind of problem.", "missing"),
-        "message": _field("The problem in words.", "Field required"),
-        "path": _field(place, ["consent", "branding"], "array", **lines),
-        "known": _field(known, ["organizationId", "limit", "cursor"], "array", **lines),
-        "docsUrl": _field(documented, _DOCS_URL, format="uri"),
-        "hint": _field(advice, _HINT),
-    }
-    details = {
-        "description": (
-            "Details by code: a list of problems for `INVALID_PAYLOAD`, `INVALID_ORIGIN`, and `INVALID_REGION`, "
-            "otherwise an object. `docsUrl` and `hint` are in the object, or in the first problem, which has both."
-        ),
-        "anyOf": [
-            {"type": "array", "items": reference("Problem")},
-            # With properties, openapi-generator's TypeScript client would take the list for an object, too.
-            {"type": "object", "additionalProperties": True},
-        ],
-        "examples": [{"requiredScope": "projects.read", "docsUrl": _DOCS_URL, "hint": _HINT}],
-    }
-    message = "A message for people that says what to do next. Its text can change."
-    error = {
-        "code": reference(open_name("ErrorCode")),
-        "message": _field(message, "There is no such resource."),
-        "details": details,
-    }
-    cursor = "The `cursor` of the next page, valid only for the same filters. Null on the last page."
-    next_cursor = _field(cursor, None, ["string", "null"])
-    next_cursor["examples"] += ["Yk1xZ2p0c2V3cVJ4TzF1cFBST0pFQ1QjMDFrYjJt"]
-    pages = {"nextCursor": next_cursor, "hasMore": _field("Whether there is a next page.", False, "boolean")}
-    failed = {"success": _field("Always false.", False, "boolean"), "error": reference("ErrorDescription")}
-    return {
-        "Success": _field("Always true.", True, "boolean"),
-        "ErrorEnvelope": _object("The body of an error response.", failed),
-        "ErrorDescription": _object("An error.", error, "details"),
-        "Pagination": _object("The position of this page in its list.", pages),
-        "Problem": _object("One problem with the request.", problem, "known", "docsUrl", "hint"),
-    }

@@ -5,14 +5,19 @@ import json
 import re
 import shlex
 import textwrap
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
 
+import yaml
+
 from scripts.openapi.texts import BASE_URL
 from scripts.reference.samples import Samples
-from scripts.sdk.commands import COMMANDS
-from scripts.sdk.examples import CALLS
 
+_FORMS = yaml.safe_load(Path(__file__).with_name("forms.yaml").read_text(encoding="utf-8"))
+# The others have `assent api`.
+COMMANDS: dict[str, str] = {name: forms["command"] for name, forms in _FORMS.items() if "command" in forms}
+CALLS: dict[str, str] = {name: forms["call"] for name, forms in _FORMS.items() if "call" in forms}
 _WIDTH = 76
 # The SDK has no method for a deprecated operation whose successor returns the same.
 SUCCESSORS = {"listAuthKeys": "listApiKeys"}
@@ -30,7 +35,7 @@ def samples(method: str, path: str, node: dict[str, Any], values: Samples) -> li
     operation_id, needs_token = node["operationId"], bool(node.get("security"))
     forms = [
         ("shell", "curl", curl(method.upper(), path, node, values)),
-        ("shell", "Command line", command(operation_id)),
+        ("shell", "Command line", command(method.upper(), path, node, values)),
         ("python", "Python", program(operation_id, is_list=values.is_list(node), needs_token=needs_token)),
     ]
     return [{"lang": language, "label": label, "source": source} for language, label, source in forms if source]
@@ -38,31 +43,46 @@ def samples(method: str, path: str, node: dict[str, Any], values: Samples) -> li
 
 def curl(method: str, path: str, node: dict[str, Any], values: Samples) -> str:
     """Returns the request as a curl command with example values. It has a body only if the operation requires one."""
-    query = {}
-    for parameter in map(values.resolve, node.get("parameters", [])):
-        if parameter["in"] == "path":
-            path = path.replace("{" + parameter["name"] + "}", quote(str(values.of_parameter(parameter)), safe=""))
-        elif parameter["in"] == "query" and parameter.get("required"):
-            query[parameter["name"]] = values.of_parameter(parameter)
-    body = values.resolve(node.get("requestBody", {}))
-    sends = body.get("required", False)
-    address = shlex.quote(BASE_URL + path + (f"?{urlencode(query)}" if query else ""))
-    verb = "" if method == "GET" or (method == "POST" and sends) else f"-X {method} "
+    target, content = _request(path, node, values)
+    address = shlex.quote(BASE_URL + target)
+    verb = "" if method == "GET" or (method == "POST" and content) else f"-X {method} "
     lines = [f"curl {verb}{address}"]
     if node.get("security"):
         lines.append('-H "Authorization: Bearer $TOKEN"')
-    if sends:
-        media_type, media = next(iter(body["content"].items()))
-        text = json.dumps(next(iter(values.examples(media).values())), indent=2, ensure_ascii=False)
+    if content:
+        media_type, example = content
+        text = json.dumps(example, indent=2, ensure_ascii=False)
         lines += [f"-H 'Content-Type: {media_type}'", f"-d {shlex.quote(text.replace('\n', '\n  '))}"]
     return " \\\n  ".join(lines)
 
 
-def command(operation_id: str) -> str:
-    """Returns the command of the operation, or as a comment why it has no command. Empty for other documents."""
+def _request(path: str, node: dict[str, Any], values: Samples) -> tuple[str, tuple[str, Any] | None]:
+    """Returns the path with its query, and the media type and the example of the body that the operation requires."""
+    query = {}
+    for parameter in map(values.resolve, node.get("parameters", [])):
+        if parameter["in"] == "path":
+            path = path.replace("{" + parameter["name"] + "}", quote(str(parameter["example"]), safe=""))
+        elif parameter["in"] == "query" and parameter.get("required"):
+            query[parameter["name"]] = parameter["example"]
+    target = path + (f"?{urlencode(query)}" if query else "")
+    body = values.resolve(node.get("requestBody", {}))
+    if not body.get("required", False):
+        return target, None
+    media_type, media = next(iter(body["content"].items()))
+    return target, (media_type, next(iter(values.examples(media).values())))
+
+
+def command(method: str, path: str, node: dict[str, Any], values: Samples) -> str:
+    """Returns the command of the operation: its own, or `assent api`. Empty for other documents."""
+    operation_id = node["operationId"]
     text = COMMANDS.get(operation_id, "")
-    if text.startswith("#"):
-        return textwrap.fill(text, _WIDTH, subsequent_indent="# ", break_on_hyphens=False)
+    if not text and operation_id in CALLS:
+        target, content = _request(path, node, values)
+        fields = content[1].items() if content else ()
+        text = f"assent api {method} {shlex.quote(target)}"
+        for name, value in fields:
+            written = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+            text += f" --field {shlex.quote(f'{name}={written}')}"
     parts = " ".join(part.replace(" ", "\0") for part in _PART.findall(text))
     lines = textwrap.wrap(parts, _WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
     return " \\\n".join(lines).replace("\0", " ")

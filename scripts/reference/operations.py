@@ -28,14 +28,12 @@ class Operation(NamedTuple):
 
 
 def read(document: dict[str, Any]) -> dict[str, list[Operation]]:
-    """Returns the operations by tag, in the order of the document's tags. Those without a tag come last."""
-    found: dict[str, list[Operation]] = {tag["name"]: [] for tag in document.get("tags", [])}
+    """Returns the operations by tag, in the order of the document's tags."""
+    found: dict[str, list[Operation]] = {tag["name"]: [] for tag in document["tags"]}
     for path, item in document["paths"].items():
         for method, node in item.items():
-            if "operationId" in node:
-                (tag, *_) = node.get("tags") or ["Other"]
-                found.setdefault(tag, []).append(_read(document, method, path, node))
-    return {tag: operations for tag, operations in found.items() if operations}
+            found[node["tags"][0]].append(_read(document, method, path, node))
+    return found
 
 
 def _read(document: dict[str, Any], method: str, path: str, node: dict[str, Any]) -> Operation:

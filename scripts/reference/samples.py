@@ -2,17 +2,9 @@
 
 from typing import Any
 
-_BY_FORMAT = {
-    "date-time": "2026-03-04T05:06:07.000Z",
-    "email": "ada@example.com",
-    "uri": "https://example.com",
-}
-_SCHEMAS = "#/components/schemas/"
-_BY_TYPE: dict[str, Any] = {"integer": 1, "number": 1, "boolean": True, "string": "string", "null": None}
-
 
 class Samples:
-    """Composes examples from the schemas of one document. Recursive schemas end with an empty value."""
+    """Composes examples from the schemas of one document."""
 
     def __init__(self, document: dict[str, Any]) -> None:
         self._document = document
@@ -22,17 +14,13 @@ class Samples:
 
         A schema without a title gets its name as the title.
         """
-        seen = set()
         while "$ref" in node:
-            reference = node["$ref"]
-            if reference in seen:
-                raise ValueError(f"{reference} refers to itself")
-            seen.add(reference)
+            *folders, name = node["$ref"].removeprefix("#/").split("/")
             target: Any = self._document
-            for part in reference.removeprefix("#/").split("/"):
-                target = target[part.replace("~1", "/").replace("~0", "~")]
-            named = {"title": reference.rpartition("/")[2]} if reference.startswith(_SCHEMAS) else {}
-            node = {**named, **target, **{name: value for name, value in node.items() if name != "$ref"}}
+            for part in (*folders, name):
+                target = target[part]
+            named = {"title": name} if folders[-1] == "schemas" else {}
+            node = {**named, **target, **{key: value for key, value in node.items() if key != "$ref"}}
         return node
 
     def responses(self, operation: dict[str, Any]) -> dict[str, dict[str, Any]]:
@@ -53,8 +41,6 @@ class Samples:
 
     def examples(self, media: dict[str, Any]) -> dict[str, Any]:
         """Returns the examples of a body by name: those that the document has, or one of each shape of the schema."""
-        if "example" in media:
-            return {"": media["example"]}
         if "examples" in media:
             return {name: self.resolve(one)["value"] for name, one in media["examples"].items()}
         node = self.merge(media["schema"])
@@ -71,13 +57,6 @@ class Samples:
                 if self.resolve(data).get("type") == "array":
                     return True
         return False
-
-    def of_parameter(self, node: dict[str, Any]) -> Any:
-        """Returns the first example of a parameter, or a value of its schema. A mere string's is `{name}`."""
-        for one in node.get("examples", {}).values():
-            return self.resolve(one).get("value")
-        sample = node.get("example", self.of(node.get("schema", {})))
-        return f"{{{node['name']}}}" if sample == "string" else sample
 
     def merge(self, node: dict[str, Any]) -> dict[str, Any]:
         """Resolves the node and merges the parts of its `allOf`."""
@@ -105,36 +84,28 @@ class Samples:
         merged = [self.merge(option) for option in options]
         return [option for option in merged if option.get("type") != "null"] or merged
 
-    def of(self, schema: dict[str, Any], depth: int = 0) -> Any:
-        """Returns one value of the schema: the declared example, else the default, else one of its type."""
+    def of(self, schema: dict[str, Any]) -> Any:
+        """Returns one value of the schema: the declared example, or one that is composed of its parts' examples.
+
+        A deprecated field is left out unless it is required. Raises SystemExit if a part has no example.
+        """
         node = self.merge(schema)
-        if "example" in node:
-            return node["example"]
         if node.get("examples"):
             return node["examples"][0]
         for name in ("const", "default"):
             if node.get(name) is not None:
                 return node[name]
-        if node.get("enum"):
-            return node["enum"][0]
         if self.variants(node) != [node]:
-            return self.of(self.variants(node)[0], depth)
-        return self._composed(node, depth)
-
-    def _composed(self, node: dict[str, Any], depth: int) -> Any:
-        too_deep = depth > 8
-        kinds = node.get("type", "object" if "properties" in node else "string")
-        kind = next((it for it in kinds if it != "null"), "null") if isinstance(kinds, list) else kinds
-        if kind == "array":
-            return [] if too_deep or "items" not in node else [self.of(node["items"], depth + 1)]
-        if kind == "object":
-            shown = {} if too_deep else node.get("properties", {})
+            return self.of(self.variants(node)[0])
+        if node.get("type") == "array":
+            return [self.of(node["items"])]
+        if "properties" in node:
             return {
-                name: self.of(child, depth + 1)
-                for name, child in shown.items()
+                name: self.of(child)
+                for name, child in node["properties"].items()
                 if not self.merge(child).get("deprecated") or name in node.get("required", [])
             }
-        return _BY_FORMAT.get(node.get("format", ""), _BY_TYPE.get(kind))
+        raise SystemExit(f"add an example to the field in the model: {node}")
 
 
 def _error_text(body: dict[str, Any]) -> str:

@@ -1,1 +1,1 @@
-"""Generates parts of the Python SDK in cli/: its models, and the synchronous client."""
+"""Generates parts of the Python SDK in cli/: its models, its operations, and the synchronous client."""

@@ -129,6 +129,20 @@ def texts() -> dict[Path, str]:
     return {VALUES: _values(document), MODELS: _models(document)}
 
 
+def result_of(document: dict[str, Any], operation: dict[str, Any]) -> tuple[str, str]:
+    """Returns the core's method that reads an operation's responses, and the name of the schema that it returns."""
+    response = next(it for status, it in operation["responses"].items() if status.startswith("2"))
+    name = response["content"]["application/json"]["schema"]["$ref"].rpartition("/")[2]
+    if name in _PLAIN:
+        return "document", name
+    properties = document["components"]["schemas"][name]["properties"]
+    if "success" not in properties:
+        return "parsed", name
+    data = properties["data"]
+    name = data.get("items", data)["$ref"].rpartition("/")[2]
+    return "page" if "items" in data else "result", _REPLACED.get(name, name)
+
+
 def _models(document: dict[str, Any]) -> str:
     schemas = dict(sorted(_Extract(document).extracted.items()))
     info = {"title": document["info"]["title"], "version": document["info"]["version"]}
@@ -159,13 +173,7 @@ def _results(document: dict[str, Any]) -> Iterator[str]:
     """Yields the names of the schemas that operations return, without their envelopes."""
     for operations in document["paths"].values():
         for operation in operations.values():
-            for status, response in operation["responses"].items():
-                if not status.startswith("2"):
-                    continue
-                name = response["content"]["application/json"]["schema"]["$ref"].rpartition("/")[2]
-                properties = document["components"]["schemas"][name]["properties"]
-                result = properties["data"] if "success" in properties else {"$ref": name}
-                yield result.get("items", result)["$ref"].rpartition("/")[2]
+            yield result_of(document, operation)[1]
 
 
 def _text(schema: dict[str, Any]) -> dict[str, str]:

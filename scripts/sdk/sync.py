@@ -17,7 +17,7 @@ _REPLACEMENTS = (
     (re.compile(r"\baclose\b"), "close"),
     (re.compile(r"\bsleep_async\b"), "sleep"),
 )
-_HEADER = "# Made from {} by `make sdk`: edit that file.\n"
+_HEADER = "# Made from {} by `make sdk`.\n"
 
 
 def texts() -> dict[Path, str]:

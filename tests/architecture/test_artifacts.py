@@ -5,17 +5,21 @@ import importlib.util
 import marshal
 import os
 import py_compile
+import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
+import botocore
 import pytest
+import yaml
 from jinja2 import Environment, ModuleLoader
 
 from awsclient import connection
 from controlplane.platform.core import dataclass_code
 from scripts import artifacts
+from tests.support.each import each
 
 ROOT = Path(__file__).parents[2]
 
@@ -26,22 +30,11 @@ def write(path: Path, content: str = "") -> Path:
     return path
 
 
-def bundle(*labels: str) -> str:
-    """Returns certificates in the format of certifi's and botocore's bundles."""
-    return "".join(
-        f'\n# Issuer: CN={label}\n# Label: "{label}"\n# Serial: 1\n'
-        f"-----BEGIN CERTIFICATE-----\n{label}\n-----END CERTIFICATE-----\n"
-        for label in labels
-    )
-
-
 @pytest.fixture
 def layer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Creates a small version of a layer as SAM builds it."""
-    roots = write(tmp_path / "cacert.pem", bundle("Another Root", *artifacts.AMAZON_ROOTS))
-    monkeypatch.setattr(artifacts, "botocore_bundle", lambda: roots)
-    ordinary = artifacts.run_script
-    monkeypatch.setattr(artifacts, "run_script", lambda name, to: name == "dataclass_code" or ordinary(name, to))
+    ordinary = artifacts.precompile
+    monkeypatch.setattr(artifacts, "precompile", lambda what, to: what == "dataclasses" or ordinary(what, to))
     packages = tmp_path / "build" / "SharedLayer" / "python"
     write(packages / "awsclient" / "__init__.py", '"""Ours."""\n')
     write(packages / "requirements.txt")
@@ -60,23 +53,12 @@ class TestPrepare:
         assert files == {"__init__.py", "__pycache__/__init__.cpython-313.pyc", "part.pyc"}
         assert not (layer / "requirements.txt").exists()
 
-    def test_preparing_writes_the_amazon_roots_next_to_the_code_that_trusts_them(self, layer: Path):
-        artifacts.prepare(layer.parents[1])
-        roots = (layer / "awsclient" / "amazon-roots.pem").read_text()
-        assert roots.count("BEGIN CERTIFICATE") == len(artifacts.AMAZON_ROOTS)
-        assert "Another Root" not in roots
-
     def test_preparing_writes_nothing_for_all_functions_into_another_layer(self, layer: Path):
         packages = layer.parents[1] / "AnalysisLayer" / "python"
         write(packages / "openassent_analysis" / "__init__.py", '"""Ours."""\n')
         artifacts.prepare(layer.parents[1])
         files = {path.relative_to(packages) for path in packages.rglob("*") if path.is_file()}
         assert {path.name for path in files} == {"__init__.py", "__init__.cpython-313.pyc"}
-
-    def test_preparing_refuses_a_bundle_without_one_of_the_roots(self, layer: Path):
-        write(layer.parents[2] / "cacert.pem", bundle(*artifacts.AMAZON_ROOTS[1:]))
-        with pytest.raises(artifacts.BuildFailed, match="Amazon Root CA 1"):
-            artifacts.prepare(layer.parents[1])
 
     def test_preparing_again_changes_nothing(self, layer: Path):
         artifacts.prepare(layer.parents[1])
@@ -111,8 +93,7 @@ class TestPrepare:
         assert [built.get_template(name).name for name in names] == names
 
     def test_the_build_writes_where_the_code_reads(self):
-        read = {connection.ROOTS, dataclass_code.FILE}
-        assert {ROOT / "layers/shared" / name for name in (artifacts.ROOTS_FILE, artifacts.DATACLASS_CODE)} == read
+        assert ROOT / "layers/shared" / artifacts.DATACLASS_CODE == dataclass_code.FILE
 
     def test_preparing_refuses_a_folder_without_artifacts(self, tmp_path: Path):
         with pytest.raises(artifacts.BuildFailed):
@@ -181,8 +162,73 @@ class TestBytecode:
             artifacts.prepare(tmp_path / "build")
 
 
-class TestRoots:
-    def test_the_roots_are_all_in_botocores_bundle(self, tmp_path: Path):
-        target = tmp_path / "awsclient" / "amazon-roots.pem"
-        artifacts.write_amazon_roots(artifacts.botocore_bundle(), target)
-        assert target.read_text().count("BEGIN CERTIFICATE") == len(artifacts.AMAZON_ROOTS)
+def test_the_roots_that_are_trusted_are_in_botocores_bundle():
+    bundle = Path(botocore.__file__).with_name("cacert.pem").read_text()
+    roots = re.findall(r"-----BEGIN.*?END CERTIFICATE-----", connection.ROOTS.read_text(), re.DOTALL)
+    assert len(roots) == 5
+    assert [root for root in roots if root not in bundle] == []
+
+
+BUILT = """Parameters:
+  Architecture:
+    Type: String
+    Default: arm64
+    AllowedValues:
+    - arm64
+    - x86_64
+    Description: Processor of the functions.
+  SnapStart:
+    Type: String
+    Default: None
+"""
+
+
+def compiled(path: Path, machine: int, glibc: str = "GLIBC_2.17") -> Path:
+    """Writes the beginning of a compiled file for that machine."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(b"\x7fELF" + b"\x02\x01\x01" + bytes(11) + machine.to_bytes(2, "little") + glibc.encode())
+    return path
+
+
+class TestArchitecture:
+    """The build binds the template to the processor that the artifacts were built for."""
+
+    @each("architecture", artifacts.ARCHITECTURES)
+    def test_the_built_template_accepts_only_the_processor_of_the_build(self, architecture: str, tmp_path: Path):
+        template = tmp_path / "template.yaml"
+        template.write_text(BUILT)
+        artifacts.bind_architecture(template, architecture)
+        parameters = yaml.safe_load(template.read_text())["Parameters"]
+        assert parameters["Architecture"]["AllowedValues"] == [architecture]
+        assert parameters["Architecture"]["Default"] == architecture
+        assert parameters["SnapStart"] == yaml.safe_load(BUILT)["Parameters"]["SnapStart"]
+
+    @each("text", ["Parameters: {}\n", re.sub("    - x86_64\n", "", BUILT), BUILT.replace("arm64", "riscv64")])
+    def test_an_unexpected_declaration_fails_the_build(self, text: str, tmp_path: Path):
+        template = tmp_path / "template.yaml"
+        template.write_text(text)
+        with pytest.raises(artifacts.BuildFailed, match="Architecture"):
+            artifacts.bind_architecture(template, "arm64")
+        assert template.read_text() == text
+
+
+class TestCompiledFiles:
+    def test_files_for_the_processor_are_listed(self, tmp_path: Path):
+        (tmp_path / "app.py").write_text("")
+        library = compiled(tmp_path / "SharedLayer" / "core.so", 183, "GLIBC_2.34")
+        assert artifacts.check_compiled_files(tmp_path, "arm64") == [library]
+
+    def test_a_build_without_compiled_files_fails(self, tmp_path: Path):
+        (tmp_path / "app.py").write_text("")
+        with pytest.raises(artifacts.BuildFailed, match="no compiled file"):
+            artifacts.check_compiled_files(tmp_path, "arm64")
+
+    def test_a_file_for_another_processor_fails_the_build(self, tmp_path: Path):
+        compiled(tmp_path / "core.so", 62)
+        with pytest.raises(artifacts.BuildFailed, match="isn't compiled for arm64"):
+            artifacts.check_compiled_files(tmp_path, "arm64")
+
+    def test_a_file_for_a_newer_c_library_fails_the_build(self, tmp_path: Path):
+        compiled(tmp_path / "core.so", 62, "GLIBC_2.9 GLIBC_2.35")
+        with pytest.raises(artifacts.BuildFailed, match=r"glibc 2\.35"):
+            artifacts.check_compiled_files(tmp_path, "x86_64")

@@ -1,33 +1,29 @@
-"""The template's checks: accepted findings, complete policies, AWS's limits, upgrades, and conditions."""
+"""The template's checks: accepted findings, AWS's limits, upgrades, and conditions."""
 
 import copy
-import json
 import re
 from typing import Any
 
 import pytest
+import yaml
 
 from local.checkout import ROOT
 from local.template import load_template
-from scripts.accepted_findings import ACCEPTED, ANNOUNCED
-from scripts.check_policies import policies, resolved
 from scripts.conditions import Undecided, resolve
 from scripts.limits import Measured, excesses, measure, of_roles
 from scripts.upgrade_gate import STATEFUL_TYPES, compare
 from tests.support.each import each
 from tests.support.template import every_resource, functions
 
+CHECKS = yaml.safe_load((ROOT / "scripts/template_checks.yaml").read_text())
 DEFAULTS = resolve(load_template(), {})
 
 
 class TestAcceptedFindings:
-    def test_each_accepted_finding_is_narrow_and_names_its_variants(self):
-        assert not ACCEPTED.keys() & {"AwsSolutions-IAM4", "AwsSolutions-IAM5"}
-        for rule, accepted in ACCEPTED.items():
-            assert set() < {*accepted.variants.split()} <= {"defaults", "everything", "elsewhere"}, rule
-            # None that allows every action or resource.
-            assert not rule.startswith("AwsSolutions-IAM5") or "Resource::" in rule
-        assert {it.split(":")[0].split()[0] for it in ANNOUNCED} <= DEFAULTS["Resources"].keys()
+    def test_each_accepted_finding_names_its_variants(self):
+        for rule, accepted in CHECKS["accepted"].items():
+            assert set() < {*accepted["in"]} <= CHECKS["variants"].keys(), rule
+        assert {it.split(":")[0].split()[0] for it in CHECKS["announced"]} <= DEFAULTS["Resources"].keys()
 
     def test_checkov_skips_only_these_checks(self):
         entries = every_resource().values()
@@ -45,36 +41,10 @@ class TestAcceptedFindings:
             assert [*ROOT.glob(f"requirements/{tool}.txt"), *ROOT.glob(f"requirements/{tool}/package-lock.json")], tool
 
 
-class TestPolicies:
-    def test_every_policy_document_is_checked_without_references(self):
-        documented = {
-            name
-            for name, it in DEFAULTS["Resources"].items()
-            if "PolicyDocument" in it.get("Properties", {})
-            or (it["Type"] == "AWS::IAM::Role" and "Policies" in it["Properties"])
-        }
-        assert documented
-        assert {name for name, _ in policies(DEFAULTS)} == documented
-        assert not re.search(r"Fn::|\$\{|\"Ref\"", json.dumps([*policies(DEFAULTS)]))
-
-    def test_a_role_has_its_inline_policies_checked(self):
-        inline = {"Type": "AWS::IAM::Role", "Properties": {"Policies": [{"PolicyDocument": {"Statement": []}}]}}
-        assert [*policies({"Parameters": {}, "Resources": {"Role": inline}})] == [("Role", {"Statement": []})]
-
-    def test_a_reference_to_an_unknown_kind_of_resource_is_an_error(self):
-        template = {"Parameters": {}, "Resources": {"Bucket": {"Type": "AWS::S3::Bucket"}}}
-        with pytest.raises(KeyError):
-            resolved({"Fn::GetAtt": ["Bucket", "Arn"]}, template)
-
-
 def planted(**resources: dict[str, Any]) -> dict[str, Any]:
     """Returns a transformed template with these resources: their types and properties."""
     queue = {"Type": "AWS::SQS::Queue"}
     return {"Parameters": {"Text": {"Default": ""}}, "Resources": {"Queue": queue, **resources}}
-
-
-def measured(template: dict[str, Any], source: str = "") -> list[Measured]:
-    return measure(source, template, template)
 
 
 def policy(actions: int) -> dict[str, Any]:
@@ -122,7 +92,7 @@ class TestLimits:
     def test_a_secret_counts_as_its_two_values_during_a_rotation(self):
         secret = {"Fn::Sub": "{{resolve:secretsmanager:${Secret}:SecretString}}"}
         function = entry("Lambda::Function", Environment={"Variables": {"SECRET": secret}})
-        sizes = {it.what: it.size for it in measured(planted(Function=function))}
+        sizes = {it.what: it.size for it in measure(planted(Function=function))}
         assert 2 * 64 < sizes["the environment of Function"] < 200
 
     @each(
@@ -142,28 +112,15 @@ class TestLimits:
                 300,
                 "the resources of Api",
             ),
-            ({f"Queue{it}": entry("SQS::Queue") for it in range(430)}, 500, "the template's resources"),
         ],
     )
     def test_what_takes_more_than_85_percent_of_a_limit_is_refused(
         self, resources: dict[str, Any], limit: int, what: str
     ):
-        (sentence,) = excesses(measured(planted(**resources)))
+        (sentence,) = excesses(measure(planted(**resources)))
         assert re.fullmatch(
             rf"{what}: [0-9,]+ is (8[5-9]|9[0-9])% of AWS's limit of {limit:,}, and more than 85%", sentence
         )
-
-    @each("section", ["Parameters", "Outputs", "Mappings"])
-    def test_more_than_85_percent_of_the_parts_of_a_template_are_refused(self, section: str):
-        (sentence,) = excesses(measured({**planted(), section: dict.fromkeys(map(str, range(171)))}))
-        assert sentence == f"the template's {section.lower()}: 171 is 86% of AWS's limit of 200, and more than 85%"
-        assert not excesses(measured({**planted(), section: dict.fromkeys(map(str, range(170)))}))
-
-    def test_a_template_that_is_too_large_is_refused_as_sent_and_as_transformed(self):
-        (sentence,) = excesses(measured(planted(), "x" * 860_000))
-        assert sentence == "the template: 860,000 is 86% of AWS's limit of 1,000,000, and more than 85%"
-        (sentence,) = excesses(measured({**planted(), "Description": "x" * 860_000}))
-        assert sentence.startswith("the transformed template: 860,")
 
     def test_no_role_has_more_than_4000_characters(self):
         """Less than half of the limit. This also finds what SAM's transformation would tell only `make template`."""

@@ -22,6 +22,7 @@ LINES = [line.strip() for block in BLOCKS for line in block.splitlines()]
 POLICIES = [json.loads(it) for it in re.findall(r"^```json\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)]
 TEMPLATE = load_template()
 RESOURCES, PARAMETERS = every_resource(), TEMPLATE["Parameters"]
+MAPPING = "AWS::Lambda::EventSourceMapping"
 
 
 def table_below(heading: str) -> str:
@@ -38,13 +39,17 @@ class TestCommands:
 
     def test_the_stack_has_every_resource_and_output_that_is_looked_up(self):
         named = set(re.findall(r"\$\(resource ([A-Z]\w+)\)|arn ([A-Z]\w+)", TEXT))
-        wanted = {one or other for one, other in named} | set(re.findall(r"for mapping in ([^;]+);", TEXT)[0].split())
+        wanted = {one or other for one, other in named}
         # SAM names the resource of a function's event after the function and the event.
         made = {
             f"{name}{event}" for name, it in RESOURCES.items() for event in it.get("Properties", {}).get("Events", {})
         }
         assert wanted <= RESOURCES.keys() | made
         assert set(re.findall(r"\boutput ([A-Z]\w+)", "\n".join(LINES))) <= TEMPLATE["Outputs"].keys()
+
+    def test_every_worker_can_be_stopped(self):
+        (mappings,) = re.findall(r"for mapping in ([^;]+);", TEXT)
+        assert {*mappings.split()} == {name for name, it in RESOURCES.items() if it["Type"] == MAPPING}
 
     def test_the_stack_accepts_every_parameter_value(self):
         given = {it for line in LINES if line.startswith("deploy ") for it in re.findall(r"(\w+)=(\S+)", line)}

@@ -5,9 +5,9 @@ import re
 from pathlib import Path
 from typing import Any
 
+from controlplane.findings import intake
 from controlplane.notify import mail_messages
 from controlplane.platform.queues.messages import MAX_RECEIVES, Message
-from finding_intake import messages
 from tests.support.operations import operations
 from tests.support.template import Route, api_functions, functions
 
@@ -47,7 +47,7 @@ def test_each_worker_has_an_event_for_each_of_its_messages_as_a_queue_sends_it()
     assert sorted(json.loads(record["body"])["kind"] for record in records) == sorted(
         message.model_fields["kind"].default
         for message in Message.__subclasses__()
-        if message.__module__ in {Message.__module__, mail_messages.__name__, messages.__name__}
+        if message.__module__ in {Message.__module__, mail_messages.__name__, intake.__name__}
     )
     assert {owner_of(stem, WORKERS) for stem in OF_WORKERS} == WORKERS
     for record in records:

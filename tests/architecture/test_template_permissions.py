@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 import pytest
 
+from deployment_check.hook import CHECKS
 from local.template import load_template
 from tests.support.each import each
 from tests.support.template import (
@@ -43,6 +44,8 @@ SERVICES = {
     "AWS::SecretsManager::Secret": "secretsmanager",
     "AWS::SES::ConfigurationSet": "ses",
 }
+# How the ARNs of a service begin.
+ACCOUNT = "arn:${{AWS::Partition}}:{}:${{AWS::Region}}:${{AWS::AccountId}}"
 # AWS managed policies are full of wildcards. Lists who uses one, and why there is no alternative. The boundary
 # restricts the ones that SAM adds to each function's role for logging and tracing.
 AWS_POLICIES = {
@@ -65,6 +68,13 @@ WILDCARDS = {
         "every index of the table, which a function's own policy names",
     ),
     "dynamodb:Query": "the same",
+    **dict.fromkeys(
+        (
+            *("sqs:ChangeMessageVisibility", "sqs:DeleteMessage", "sqs:GetQueueAttributes"),
+            *("sqs:ReceiveMessage", "sqs:SendMessage"),
+        ),
+        "every queue of the account and region; a function's own policy names its queues",
+    ),
 }
 # A check of a condition only tells whether it holds. With the writes, it would allow writing the checked items.
 READS = {f"dynamodb:{action}" for action in ("BatchGetItem", "ConditionCheckItem", "GetItem", "Query")}
@@ -236,7 +246,7 @@ class TestBoundary:
         found = plain(RESOURCES["FunctionBoundary"]["Properties"]["PolicyDocument"]["Statement"])
         (statement,) = [it for it in found if it["Action"][0].startswith(f"{service}:")]
         return {*statement["Action"]}, {
-            it["Fn::Sub"] if service == "logs" else target_of(it) for it in listed(statement["Resource"])
+            it["Fn::Sub"] if service in {"logs", "sqs"} else target_of(it) for it in listed(statement["Resource"])
         }
 
     @pytest.mark.parametrize("service", SERVICES.values())
@@ -245,20 +255,22 @@ class TestBoundary:
         together = [granted(function, service) for function in POLICIES]
         assert actions == {action for rights in together for found in rights.values() for action in found}
         used = {target for rights in together for target in rights}
-        assert {"Table/index/*" if "/index/" in target else target for target in used} <= targets
+        if service == "sqs":
+            assert (targets, used) == ({f"{ACCOUNT.format('sqs')}:*"}, used & resources("AWS::SQS::Queue").keys())
+        else:
+            assert {"Table/index/*" if "/index/" in target else target for target in used} <= targets
 
     def test_the_boundary_allows_only_log_groups_named_after_the_stack(self):
         actions, (resource,) = self.allowed("logs")
         assert actions == {"logs:CreateLogStream", "logs:PutLogEvents"}
         place, name = resource.split(":log-group:")
-        assert place == "arn:${AWS::Partition}:logs:${AWS::Region}:${AWS::AccountId}"
+        assert place == ACCOUNT.format("logs")
         for function in FUNCTIONS.values():
             group = RESOURCES[function["Properties"]["LoggingConfig"]["LogGroup"]["Ref"]]
             assert text_of(group["Properties"]["LogGroupName"]).startswith(name.removesuffix("*"))
 
     def test_the_boundary_names_only_resources_of_the_template(self):
         assert self.allowed("dynamodb")[1] == {"Table", "Table/index/*"}
-        assert self.allowed("sqs")[1] == set(resources("AWS::SQS::Queue"))
         assert self.allowed("kms")[1] == {"KmsKeyArn"}
 
 
@@ -266,7 +278,6 @@ class TestDeploymentCheck:
     """The check of a new version: it covers every function, with requests that exist, and may do nothing else."""
 
     NAMES: ClassVar = (DEPLOYMENT_CHECK, f"{DEPLOYMENT_CHECK}Role", "DeploymentRole")
-    VARIABLES: ClassVar = RESOURCES[DEPLOYMENT_CHECK]["Properties"]["Environment"]["Variables"]
 
     def allowed(self, role: str) -> dict[str, Any]:
         """Returns the target of each action that a role's own policy allows."""
@@ -281,24 +292,23 @@ class TestDeploymentCheck:
         text = json.dumps([RESOURCES[name] for name in self.NAMES])
         named = {*re.findall(r'"(?:Ref|Fn::GetAtt)": \[?"(\w+)"', text), *re.findall(r"\$\{(\w+)", text)}
         assert named.isdisjoint(functions())
-        assert self.VARIABLES.keys() == {"CHECKS", "FRONT_DOOR_SECRET", "RELEASE"}
-        assert len(self.VARIABLES["CHECKS"]) < 3_000  # of the 4 KB that Lambda allows for all variables
+        variables = RESOURCES[DEPLOYMENT_CHECK]["Properties"]["Environment"]["Variables"]
+        assert variables.keys() == {"FRONT_DOOR_SECRET", "RELEASE"}
 
     def test_it_sends_every_function_one_of_its_routes_or_no_message(self):
-        checks = json.loads(self.VARIABLES["CHECKS"])
-        assert checks.keys() == api_functions().keys()  # a worker gets a batch without messages
+        assert CHECKS.keys() == api_functions().keys()  # a worker gets a batch without messages
         for name, function in api_functions().items():
-            method, path, status = checks[name].split()
+            method, path, status = CHECKS[name]
             group = Path(function["Properties"]["CodeUri"]).name
             assert gateway_route(routes_by_group()[group], Route(method, path)).path == path
             assert "{" not in path
-            assert status in {"200", "401"}
+            assert status in {200, 401}
 
     def test_it_may_invoke_versions_of_every_function_and_report_the_result(self):
         (statement,) = RESOURCES["DeploymentCheckInvocations"]["Properties"]["PolicyDocument"]["Statement"]
         assert statement["Action"] == ["lambda:InvokeFunction", "lambda:ListTags"]
         assert statement["Resource"] == [{"Fn::Sub": f"${{{name}.Arn}}*"} for name in functions()]
-        place = "arn:${AWS::Partition}:codedeploy:${AWS::Region}:${AWS::AccountId}"
+        place = ACCOUNT.format("codedeploy")
         group = {"Fn::Sub": f"{place}:deploymentgroup:${{ServerlessDeploymentApplication}}/*"}
         found = self.allowed(f"{DEPLOYMENT_CHECK}Role")
         assert {action: target for action, target in found.items() if action.startswith("codedeploy:")} == {

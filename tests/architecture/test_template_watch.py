@@ -49,7 +49,7 @@ DEAD_LETTERS = [name for name in resources("AWS::SQS::Queue") if name not in WOR
 
 AGE, VISIBLE = "Maximum ApproximateAgeOfOldestMessage", "Maximum ApproximateNumberOfMessagesVisible"
 THREE_OF_FIVE_MINUTES, FIVE_MINUTES = "3 of 5 x 60 s", "5 of 5 x 60 s"
-WORKERS = "ScanPreparation|ScanExecution|IssueCreation|FindingIntake|GithubEvents|Notifications|Emails"
+WORKERS = "|".join(name.removesuffix("Queue") for name in WORK_QUEUES)
 # The conditions of alarms are written here once more, so that none changes by accident. By name: the statistic, its
 # bound, the number of the last periods that must exceed it, and the meaning.
 CONDITIONS = {
@@ -84,6 +84,12 @@ CONDITIONS = {
 }
 COMPARISONS = {"GreaterThanThreshold": ">", "LessThanThreshold": "<"}
 
+# How the dashboard searches: for whole names.
+SEARCH = re.compile(
+    r"SEARCH\('\{(?P<schema>\S+)\} (TableName=\"\$\{Table\}\" )?"
+    r"MetricName=(?P<metrics>\"\w+\"|\(\"\w+\"( OR \"\w+\")+\))', '(Sum|Average)', 60\)"
+)
+
 type Series = tuple[str, str, frozenset[tuple[str, str]]]
 
 
@@ -111,14 +117,13 @@ def drawn() -> list[Series]:
 def searched() -> set[tuple[str, str, frozenset[str]]]:
     """Returns what the dashboard searches for, whatever the values: namespace, metric, and names of dimensions."""
     rows = [row for widget in dashboard() for row in widget["properties"].get("metrics", [])]
-    texts = [text_of(row[0]["expression"]) for row in rows if "expression" in row[0]]
-    found = [
-        re.fullmatch(r"SEARCH\('\{(.+?)\} (?:TableName=\"\$\{Table\}\" )?MetricName=\"(\w+)\"', 'Sum', 60\)", it)
-        for it in texts
-    ]
-    assert all(found), texts
-    parts = [(it[1].replace('"', "").split(","), it[2]) for it in found if it]
-    return {(names[0], metric, frozenset(names[1:])) for names, metric in parts}
+    found = set()
+    for text in (text_of(row[0]["expression"]) for row in rows if "expression" in row[0]):
+        parts = SEARCH.fullmatch(text)
+        assert parts, text
+        namespace, *by = parts["schema"].replace('"', "").split(",")
+        found |= {(namespace, metric, frozenset(by)) for metric in re.findall(r'"(\w+)"', parts["metrics"])}
+    return found
 
 
 def _text(value: Any) -> str:
@@ -211,10 +216,14 @@ class TestDashboard:
         expected = {("AWS/SQS", metric, frozenset({("QueueName", f"${{{it}}}")})) for metric, it in wanted}
         assert expected <= {*drawn()}
         shown = {metric for _, metric, dimensions in drawn() if ("TableName", "${Table}") in dimensions}
-        assert shown == {metric for namespace, metric, _ in PUBLISHED if namespace == "AWS/DynamoDB"}
-        of_indexes = {(metric, by) for namespace, metric, by in searched() if namespace == "AWS/DynamoDB"}
+        published = {metric for namespace, metric, _ in PUBLISHED if namespace == "AWS/DynamoDB"}
+        assert shown == published - {"SuccessfulRequestLatency"}
         by_index = frozenset({"TableName", "GlobalSecondaryIndexName"})
-        assert of_indexes == {("ReadThrottleEvents", by_index), ("WriteThrottleEvents", by_index)}
+        assert {(metric, by) for namespace, metric, by in searched() if namespace == "AWS/DynamoDB"} == {
+            ("ReadThrottleEvents", by_index),
+            ("WriteThrottleEvents", by_index),
+            ("SuccessfulRequestLatency", frozenset({"TableName", "Operation"})),
+        }
 
     def test_the_dashboard_lists_every_permanent_alarm(self):
         (listed,) = [widget["properties"]["alarms"] for widget in dashboard() if widget["type"] == "alarm"]
@@ -241,7 +250,7 @@ class TestDashboard:
         template = load_template(NESTED["Observability"])
         body = json.dumps(dashboard())
         named = {*re.findall(r"\$\{(\w+)", body), *re.findall(r'"(?:Ref|Fn::GetAtt)": \[?"([\w:]+)"', body)}
-        assert named - {*template["Resources"], *template["Parameters"], "Logs"} == {"AWS::Region"}
+        assert named - {*template["Resources"], *template["Parameters"], "Logs", "Of"} == {"AWS::Region"}
 
     def test_the_nested_stack_gets_the_names_of_the_resources_that_its_parameters_are_named_after(self):
         given = load_template()["Resources"]["Observability"]["Properties"]["Parameters"]
@@ -280,8 +289,8 @@ class TestEveryMetric:
 def query_of(widget: dict[str, Any]) -> Any:
     """Returns the query of a log widget, in which other texts have their place."""
     match widget["properties"].get("query", ""):
-        case {"Fn::Sub": [str(text), {"Logs": logs}]}:
-            return {"Fn::Sub": [text, {"Logs": text_of(logs)}]}
+        case {"Fn::Sub": [str(text), {"Logs": {"Fn::Sub": [str(logs), {"Of": of}]}}]}:
+            return {"Fn::Sub": [text, {"Logs": logs.replace("${Of}", text_of(of))}]}
         case query:
             return query
 

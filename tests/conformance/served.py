@@ -28,7 +28,7 @@ from starlette.types import ASGIApp
 from controlplane.api_keys import store as api_keys
 from controlplane.code_host import repositories
 from controlplane.code_host.items import Link
-from controlplane.organizations import defaults as default_organizations
+from controlplane.organizations import store as organizations
 from controlplane.people import credential_index
 from controlplane.platform.core import clock, tokens
 from controlplane.platform.core.ids import MemberId
@@ -43,6 +43,7 @@ from local.server import Server, load_handlers
 from scan_execution.app import ACCEPTED, ScanMessage
 from scan_execution.service import execute_scan, publish_scan
 from scan_preparation.service import prepare_scan
+from tests.functional.conftest import FakeClock
 from tests.support.audits import make_issue, make_scan
 from tests.support.code_host import SHA, FakeHost, archive
 from tests.support.endpoints import delivered
@@ -71,16 +72,6 @@ class Served:
     api_key: str
     # The organization's IDs, by the parameter or field that takes them.
     ids: dict[str, list[str]]
-
-
-class _Clock:
-    """A clock that moves only when told to."""
-
-    def __init__(self) -> None:
-        self.seconds = 1_772_600_767.0
-
-    def __call__(self) -> float:
-        return self.seconds
 
 
 class _Background:
@@ -115,16 +106,16 @@ def _fill(base_url: str) -> tuple[Served, FakeHost]:
     world = World()
     company = world.company()
     token = world.token(company.owner.user_id, lifetime_seconds=_LIFETIME_SECONDS)
-    listed = credential_index.list_credentials(company.owner.user_id, 100).credentials
+    listed = credential_index.list_credentials(company.owner.user_id, 100).items
     (own,) = [entry for entry in listed if entry.digest == tokens.digest(token)]
     # Removes the run's own token from all lists, so that no request revokes it.
     table.delete(Delete(store_keys.credential(company.owner.user_id, own.local)), PREPARED)
     # The owner belongs to several organizations, so requests that name none use this default.
-    default_organizations.save(company.owner.user_id, company.organization_id)
+    organizations.save_default(company.owner.user_id, company.organization_id)
     world.credits(company, 10_000)
     for _ in range(_SPARE):
         world.token(company.owner.user_id, lifetime_seconds=_LIFETIME_SECONDS)
-    spare_sessions = credential_index.list_credentials(company.owner.user_id, 100).credentials
+    spare_sessions = credential_index.list_credentials(company.owner.user_id, 100).items
     members = [world.member(company) for _ in range(_SPARE)]
     invitations = [world.invitation(company, f"spare{number}@example.com") for number in range(_SPARE)]
     keys = [api_keys.create_key(company.organization_id, "spare", company.owner.user_id, "test") for _ in range(_SPARE)]
@@ -165,7 +156,7 @@ def _fill(base_url: str) -> tuple[Served, FakeHost]:
 @contextmanager
 def _product(base_url: str) -> Iterator[tuple[Served, Callable[[Request], Response]]]:
     """Yields the functions on their own engine, with data in it."""
-    now, sqs, drawn = _Clock(), FakeSqs(), random.Random(0)
+    now, sqs, drawn = FakeClock(), FakeSqs(), random.Random(0)
     with (
         determined(lambda: drawn),
         sequential_engine("fast") as client,

@@ -102,29 +102,23 @@ def pack(template: Path) -> Path:
 
 def deploy(endpoint_url: str, parameters: Mapping[str, str], template: Path) -> None:
     """Deploys a template with those of the parameters that it has."""
+    command = (ROOT / ".tools" / "sam" / "bin" / "sam", "deploy", "--template-file", template)
+    options = ("--config-file", ROOT / "samconfig.toml", *deploy_options(parameters, template))
+    run(*command, *options, **aws(endpoint_url))
+
+
+def deploy_options(parameters: Mapping[str, str], template: Path) -> list[str]:
+    """Returns options of `sam deploy` for the tests' stack, with those of the parameters that the template has."""
     declared = load_template(template)["Parameters"]
-    run(
-        ROOT / ".tools" / "sam" / "bin" / "sam",
-        "deploy",
-        "--template-file",
-        template,
-        "--config-file",
-        ROOT / "samconfig.toml",
-        "--stack-name",
-        STACK,
-        "--parameter-overrides",
-        *(
-            f"{name}={value}"
-            for name, value in {"Architecture": ARCHITECTURE, **parameters}.items()
-            if name in declared
-        ),
-        "--no-confirm-changeset",
-        "--no-progressbar",
-        AWS_ENDPOINT_URL=endpoint_url,
-        AWS_DEFAULT_REGION=REGION,
-        SAM_CLI_TELEMETRY="0",
-        SAM_CLI_POLL_DELAY="0.5",  # the local AWS has no limit of requests
-    )
+    given = {"Architecture": ARCHITECTURE, **parameters}
+    overrides = [f"{name}={value}" for name, value in given.items() if name in declared]
+    return ["--stack-name", STACK, "--no-confirm-changeset", "--no-progressbar", "--parameter-overrides", *overrides]
+
+
+def aws(endpoint_url: str) -> dict[str, str]:
+    """Returns the variables with which SAM calls a local AWS, which has no limit of requests."""
+    location = {"AWS_ENDPOINT_URL": endpoint_url, "AWS_DEFAULT_REGION": REGION}
+    return {**location, "SAM_CLI_TELEMETRY": "0", "SAM_CLI_POLL_DELAY": "0.5"}
 
 
 class Invoked(NamedTuple):

@@ -16,11 +16,12 @@ from controlplane.findings import issue_attempts
 from controlplane.platform.core import clock
 from controlplane.platform.core.ids import InboxItemId, Located, ProjectId, RepositoryId
 from controlplane.platform.queues import messages, outbox
-from controlplane.platform.queues.messages import MAX_RECEIVES, PrepareScan, PublishScan, Queue
+from controlplane.platform.queues.messages import MAX_RECEIVES, PublishScan, Queue
 from controlplane.platform.queues.outbox import Entry
 from controlplane.platform.table.table import table
 from controlplane.scans import requests
 from local.github import setup
+from local.template import load_template
 from tests.e2e.deployment import Invoked, Stack
 from tests.e2e.external import ExternalServices
 from tests.e2e.people import Caller, Operator
@@ -29,15 +30,7 @@ from tests.support.github_faults import Fault
 from tests.support.table import PREPARED
 from tests.support.world import World
 
-QUEUES = (
-    "ScanPreparation",
-    "ScanExecution",
-    "IssueCreation",
-    "FindingIntake",
-    "GithubEvents",
-    "Notifications",
-    "Emails",
-)
+QUEUES = [name for name, it in load_template()["Mappings"]["Functions"].items() if "VisibilityTimeout" in it]
 
 
 @contextmanager
@@ -52,11 +45,8 @@ def minutes_ago(minutes: int) -> Iterator[None]:
 def request_scan(repository_id: str) -> tuple[str, Entry]:
     """Writes a scan request as the API does, without sending its message. Returns the request's ID and message."""
     repository = repositories.get_repository(RepositoryId.stored(repository_id))
-    request_id = requests.new_request_id(repository.organization_id)
-    message = messages.entry(Queue.SCAN_PREPARATION, PrepareScan(request_id=request_id))
-    link = repository.links[0]
-    requests.create_request(repository, link, request_id, message=message, requested_by="usr_nobody")
-    return request_id, message
+    request, message = requests.create_request(repository, repository.links[0], requested_by="usr_nobody")
+    return request.request_id, message
 
 
 @dataclass

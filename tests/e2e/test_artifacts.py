@@ -50,7 +50,7 @@ class TestBuild:
     def test_the_build_made_a_compiled_artifact_of_each_function_and_layer(self, sizes: str):
         assert {path.name for path in artifacts.artifacts_in(BUILD)} == {*FUNCTIONS, *LAYERS, DEPLOYMENT_CHECK}
         assert artifacts.modules_without_bytecode(BUILD) == []
-        assert (BUILD / "SharedLayer" / "python" / artifacts.ROOTS_FILE).is_file()
+        assert (BUILD / "SharedLayer" / "python" / "awsclient" / "amazon-roots.pem").is_file()
 
     def test_the_build_meets_the_goal_of_its_size(self, sizes: str):
         # Goal 8 of docs/performance.md.

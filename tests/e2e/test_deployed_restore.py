@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from controlplane.platform.core import tokens
-from controlplane.platform.table import codec, keys
+from controlplane.platform.table import keys
+from controlplane.platform.table.legs import encode_item
 from tests.e2e import deployment
 from tests.e2e.deployment import REGION, CommandFailed, Stack, run
 from tests.e2e.external import ExternalServices
@@ -70,7 +71,7 @@ def adopting(stack: Stack, external: ExternalServices, restored: dict[str, Any])
 @pytest.mark.usefixtures("adopting")
 def test_the_stack_adopts_the_restored_table(stack: Stack, older_key: str, restored: dict[str, Any]):
     """An older key authenticates, which counts the request in the restored table only."""
-    secret = codec.encode_item(keys.key_secret(tokens.digest(older_key))._asdict())
+    secret = encode_item(keys.key_secret(tokens.digest(older_key))._asdict())
 
     def stored(table: str) -> dict[str, Any]:
         item: dict[str, Any] = stack.client("dynamodb").get_item(TableName=table, Key=secret)["Item"]

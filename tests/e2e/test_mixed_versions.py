@@ -1,4 +1,6 @@
-"""Version N-1 becomes N and, rolled back, N-1 again, while clients use the stack, which has a front door.
+"""Release N-1 becomes N and, rolled back, N-1 again, while clients use the stack, which has a front door.
+
+Both are tagged and published, and deployed from what was published, as docs/operations/deploy.md says.
 
 During each deployment, functions of both versions work on the same table and the same queues. On AWS that takes
 seconds, or with a gradual deployment up to 100 minutes.
@@ -21,12 +23,14 @@ from tests.e2e.deployment import Stack
 from tests.e2e.external import ExternalServices, running_services
 from tests.e2e.failures import QUEUES
 from tests.e2e.people import Caller, Operator, Person
+from tests.e2e.releases import Releases
 from tests.e2e.story import eventually
 from tests.e2e.traffic import KINDS, Client, Traffic
 from tests.support.engines import running_engine
 
 OLD, UPGRADE, NEW, ROLLBACK, OLD_AGAIN = "N-1", "the upgrade", "N", "the rollback", "N-1 after the rollback"
 STEPS = (OLD, NEW, OLD_AGAIN)
+_OLD_RELEASE, _NEW_RELEASE = "1000.0.0", "1000.1.0"
 _FRONT_DOOR = {
     "CustomDomain": "assent.shop.example.com",
     "FrontDoorCertificateArn": "arn:aws:acm:us-east-1:000000000000:certificate/11111111-2222-3333-4444-555555555555",
@@ -51,37 +55,33 @@ class Ran:
 
 
 @pytest.fixture(scope="module")
-def old_template(sizes: str) -> Path:
+def ran(sizes: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ran]:
     if not previous.has_history():
         pytest.skip("a clone without history has no version to upgrade from")
-    return previous.build(previous.find_previous())
-
-
-@pytest.fixture(scope="module")
-def ran(old_template: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ran]:
+    commit = previous.find_previous()
     with (
         pytest.MonkeyPatch.context() as environment,
         running_services(tmp_path_factory.mktemp("github")) as external,
     ):
         environment.setenv("AUTH", "true")
         with running_engine("MiniStack", *deployment.MINISTACK) as engine:
-            stack = deploy(engine.endpoint_url, external, old_template)
+            releases = Releases(tmp_path_factory.mktemp("releases"), engine.endpoint_url)
+            releases.publish(_OLD_RELEASE, commit, patient(previous.build(commit)))
+            releases.publish(_NEW_RELEASE, "HEAD", patient(deployment.PACKED))
+            stack = deploy(releases, _OLD_RELEASE, engine.endpoint_url, external)
             ran = Ran(stack, started_traffic(stack), {})
             with ran.traffic.running():
                 observe(ran, OLD)
-                for phase, template, step in (
-                    (UPGRADE, deployment.PACKED, NEW),
-                    (ROLLBACK, old_template, OLD_AGAIN),
-                ):
+                for phase, release, step in ((UPGRADE, _NEW_RELEASE, NEW), (ROLLBACK, _OLD_RELEASE, OLD_AGAIN)):
                     ran.traffic.phase = phase
-                    ran.stack = deploy(engine.endpoint_url, external, template)
+                    ran.stack = deploy(releases, release, engine.endpoint_url, external)
                     ran.traffic.use(ran.stack)
                     observe(ran, step)
             yield ran
 
 
-def deploy(endpoint_url: str, external: ExternalServices, template: Path) -> Stack:
-    deployment.deploy(endpoint_url, {**external.parameters, **_FRONT_DOOR}, patient(template))
+def deploy(releases: Releases, version: str, endpoint_url: str, external: ExternalServices) -> Stack:
+    releases.deploy(version, {**external.parameters, **_FRONT_DOOR})
     # This version's checks don't apply to the responses of another one.
     stack = Stack(endpoint_url, _TIMEOUT_SECONDS, checks_responses=False)
     deployment.convert_concurrency(stack)

@@ -16,7 +16,8 @@ from tests.support.api import FORM, Api
 from tests.support.each import each
 from tests.support.logs import captured_logs
 from tests.support.operations import Operation, operations
-from tests.support.world import Company, World, table_dump
+from tests.support.valid_requests import valid_body
+from tests.support.world import Company, World, table_dump, uncounted
 
 PUBLIC = {
     "GET /health",
@@ -106,6 +107,8 @@ def _unknown_id(prefix: str, organization_id: str) -> str:
 
 def address(operation: Operation, organization_id: str) -> str:
     """Returns the route's path with well-formed but unknown IDs of that organization."""
+    if operation.requires is None:
+        return operation.path
 
     def fill(match: re.Match[str]) -> str:
         name = match[1]
@@ -125,67 +128,10 @@ def send(api: Api, operation: Operation, token: str | None, organization_id: str
     return api.call(operation.method, address(operation, organization_id) + query, token, json_body=body)
 
 
-def valid_body(operation: Operation) -> dict[str, object]:
-    """Returns a body that passes validation, so that a test reaches the later checks."""
-    bodies: dict[str, dict[str, object]] = {
-        "POST /v1/organizations": {"name": "Acme"},
-        "PUT /v1/me/active-organization": {"organizationId": "org_3f8k2m9q7r1s5t6v"},
-        "POST /v1/invitations": {"email": "new@example.com", "role": "member"},
-        "PATCH /v1/members/{memberId}": {"role": "member"},
-        "POST /v1/projects": {"name": "Shop", "region": "eu-central"},
-        "PATCH /v1/projects/{projectId}": {"description": "a shop"},
-        "POST /v1/projects/{projectId}/vendors/{vendorId}/decision": {"decision": "approve"},
-        "POST /v1/api-keys": {"name": "deploy"},
-        "POST /v1/api-keys/{keyId}/roll": {"gracePeriodSeconds": 60},
-        "PATCH /v1/api-keys/{keyId}": {"name": "deploys"},
-        "POST /v1/webhook-endpoints": {
-            "name": "Alerts",
-            "url": "https://hooks.example.com/",
-            "events": ["credits.low"],
-            "format": "standard",
-        },
-        "PATCH /v1/webhook-endpoints/{webhookId}": {"name": "Alerts", "status": "disabled"},
-        "POST /v1/webhook-endpoints/{webhookId}/rotate-secret": {},
-        "PATCH /v1/inbox/{itemId}": {"status": "accepted", "version": "x", "reason": "x"},
-        "PATCH /v1/inbox": {
-            "items": [{"id": "inb_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t", "status": "accepted", "version": "x"}]
-        },
-        "POST /v1/inbox/{itemId}/github-issue": {"existingIssue": "#42"},
-        "POST /v1/code-audit/scans": {"repositoryId": "rep_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"},
-        "POST /v1/code-audit/repositories/{repositoryId}/links": {
-            "projectId": "prj_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"
-        },
-        "PATCH /v1/code-audit/repositories/{repositoryId}/links/{projectId}": {"schedule": "daily"},
-        "POST /v1/feedback": {
-            "category": "bug",
-            "surface": "api",
-            "message": "It fails.",
-            "expected": "x",
-            "actual": "x",
-            "reproduction": "x",
-            "requestId": "x",
-            "operation": "x",
-            "clientName": "x",
-            "clientVersion": "x",
-        },
-        "POST /v1/auth/device/code": {
-            "clientId": "assent-cli",
-            "codeChallenge": "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM",
-            "codeChallengeMethod": "S256",
-            "scope": "projects.read",
-            "deviceName": "laptop",
-        },
-        "POST /v1/auth/device/token": {
-            "grantType": "refresh_token",
-            "deviceCode": "x",
-            "codeVerifier": "x" * 43,
-            "clientId": "assent-cli",
-            "refreshToken": "x",
-            "scope": "projects.read",
-        },
-        "POST /v1/auth/device/revoke": {"token": "x", "tokenTypeHint": "refresh_token", "clientId": "assent-cli"},
-    }
-    return bodies[operation.name]
+def send_valid(api: Api, operation: Operation, token: str | None, organization_id: str, query: str = ""):
+    """Sends a request that passes validation, if its IDs are known."""
+    path = address(operation, organization_id) + query
+    return api.call(operation.method, path, token, json_body=valid_body(operation))
 
 
 def test_only_these_routes_are_public_and_all_others_declare_requirements():
@@ -331,15 +277,10 @@ class TestAnotherOrganizationByQuery:
         self, operation: Operation, api: Api, world: World
     ):
         company, person, key = _as_stranger(world)
-        body = valid_body(operation) if operation.route.body_field is not None else None
-        path = address(operation, company.organization_id)
         texts = set()
         for named in (company.organization_id, ids.new_root(ids.ORGANIZATION), "nonsense", "ORG#x"):
-            reply = api.call(operation.method, f"{path}?organizationId={named}", person, json_body=body)
-            assert reply.code == "FORBIDDEN", named
-            texts.add(reply.text)
-            if required(operation).accepts_keys:
-                reply = api.call(operation.method, f"{path}?organizationId={named}", key, json_body=body)
+            for token in (person, key) if required(operation).accepts_keys else (person,):
+                reply = send_valid(api, operation, token, company.organization_id, f"?organizationId={named}")
                 assert reply.code == "FORBIDDEN", named
                 texts.add(reply.text)
         assert len(texts) == 1
@@ -348,10 +289,7 @@ class TestAnotherOrganizationByQuery:
         company = world.company()
         world.company(owner=company.owner)
         world.clear_default(company.owner)
-        body = valid_body(operation) if operation.route.body_field is not None else None
-        reply = api.call(
-            operation.method, address(operation, company.organization_id), company.owner.token, json_body=body
-        )
+        reply = send_valid(api, operation, company.owner.token, company.organization_id)
         assert reply.code == "INVALID_PAYLOAD"
         assert reply.error["details"][0]["path"] == ["organizationId"]
 
@@ -359,16 +297,14 @@ class TestAnotherOrganizationByQuery:
         company = world.company()
         person = world.member(company, "owner")
         world.leave(company, person)
-        body = valid_body(operation) if operation.route.body_field is not None else None
-        path = f"{address(operation, company.organization_id)}?organizationId={company.organization_id}"
-        assert api.call(operation.method, path, person.token, json_body=body).code == "FORBIDDEN"
+        query = f"?organizationId={company.organization_id}"
+        assert send_valid(api, operation, person.token, company.organization_id, query).code == "FORBIDDEN"
 
     def test_a_repeated_organization_parameter_is_refused(self, operation: Operation, api: Api, world: World):
         company = world.company()
-        body = valid_body(operation) if operation.route.body_field is not None else None
-        query = f"?organizationId={company.organization_id}&organizationId={company.organization_id}"
-        path = address(operation, company.organization_id) + query
-        assert api.call(operation.method, path, company.owner.token, json_body=body).code == "INVALID_PAYLOAD"
+        organization_id = company.organization_id
+        query = f"?organizationId={organization_id}&organizationId={organization_id}"
+        assert send_valid(api, operation, company.owner.token, organization_id, query).code == "INVALID_PAYLOAD"
 
 
 @each("operation", BY_PATH + BY_ID, ids=_named)
@@ -378,15 +314,14 @@ class TestAnotherOrganizationById:
     ):
         company, person, key = _as_stranger(world)
         mine = api.get("/v1/me", person).data["activeOrganizationId"]
-        body = valid_body(operation) if operation.route.body_field is not None else None
-        replies = []
-        for organization_id in (company.organization_id, ids.new_root(ids.ORGANIZATION)):
-            path = address(operation, organization_id)
-            replies.append(api.call(operation.method, path, person, json_body=body))
-            if required(operation).scope in API_KEY_SCOPES:
-                replies.append(api.call(operation.method, path, key, json_body=body))
+        callers = (person, key) if required(operation).scope in API_KEY_SCOPES else (person,)
+        replies = [
+            send_valid(api, operation, token, organization_id)
+            for organization_id in (company.organization_id, ids.new_root(ids.ORGANIZATION))
+            for token in callers
+        ]
         if operation in BY_ID:
-            replies.append(api.call(operation.method, address(operation, mine), person, json_body=body))
+            replies.append(send_valid(api, operation, person, mine))
         assert {reply.status for reply in replies} == {404}
         assert len({reply.text for reply in replies}) == 1
 
@@ -394,7 +329,7 @@ class TestAnotherOrganizationById:
         token = world.company().owner.token
         resource = required(operation).resource
         parameter = resource.parameter if resource else "organizationId"
-        body = valid_body(operation) if operation.route.body_field is not None else None
+        body = valid_body(operation)
         for named in ("x", "prj_", "org_%00", "..%2f..", "a" * 2_000, "%F0%9F%92%A9", "ORG%23x", "null", "-1", "%ff"):
             path = operation.path.replace("{" + parameter + "}", unquote(named, errors="replace").replace("/", "_"))
             path = re.sub(r"\{(\w+)\}", lambda match: _OTHER_PARAMETERS.get(match[1], _PROJECT_ID), path)
@@ -409,11 +344,11 @@ class TestHostileBody:
     ):
         company = world.company()
         path = address(operation, company.organization_id)
-        before = _uncounted(table_dump())
+        before = uncounted()
         for name, body in HOSTILE_BODIES.items():
             reply = api.call(operation.method, path, company.owner.token, raw_body=body)
             assert (reply.status, reply.code) == (400, "INVALID_PAYLOAD"), name
-        assert _uncounted(table_dump()) == before
+        assert uncounted() == before
 
     def test_fields_of_the_wrong_type_never_cause_a_500(self, operation: Operation, api: Api, world: World):
         company = world.company()
@@ -484,14 +419,14 @@ class TestAnonymousHostileBody:
     ):
         reply = _another(api).post(operation.path, raw_body=body)
         assert (reply.status, reply.code) == (400, "INVALID_PAYLOAD")
-        assert _uncounted(table_dump()) == []
+        assert uncounted() == []
 
     @each("body", HOSTILE_FORMS.values(), ids=HOSTILE_FORMS)
     def test_an_anonymous_hostile_form_returns_400(self, operation: Operation, body: bytes, api: Api):
         reply = _another(api).post(operation.path, raw_body=body, headers={"Content-Type": FORM})
         assert reply.status == 400
         assert reply.body["error"] == "invalid_request"
-        assert _uncounted(table_dump()) == []
+        assert uncounted() == []
 
     @each("value", [None, True, 1, -1.5, "", " ", [], {}, "x" * 100_000, ["a"], {"a": 1}, "\u202e"])
     def test_anonymous_fields_of_the_wrong_type_never_cause_a_500(self, operation: Operation, value: object, api: Api):
@@ -530,13 +465,6 @@ def _another(api: Api) -> Api:
     return replace(api, source_ip=f"198.18.{number // 250}.{number % 250}")
 
 
-def _uncounted(items: list[dict[str, object]]) -> list[str]:
-    """Returns the dump without request counters, which also count rejected requests."""
-    counters = {"hits", "win", "usedHour"}
-    shown = [item for item in items if not item["pk"]["S"].startswith("IP#")]
-    return sorted(json.dumps({k: v for k, v in item.items() if k not in counters}, sort_keys=True) for item in shown)
-
-
 @each("operation", operations(), ids=_named)
 class TestPath:
     def test_a_trailing_slash_is_another_path(self, operation: Operation, api: Api):
@@ -566,7 +494,7 @@ class TestHead:
         self, operation: Operation, token: str | None, api: Api, world: World
     ):
         company = world.company()
-        path = address(operation, company.organization_id) if operation in PROTECTED else operation.path
+        path = address(operation, company.organization_id)
         path = path.replace("{", "").replace("}", "")
         token = company.owner.token if token == "owner" else token
         get, head = (api.call(method, path, token, headers={"Accept": "text/html"}) for method in ("GET", "HEAD"))

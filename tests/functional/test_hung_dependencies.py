@@ -21,13 +21,14 @@ from controlplane.platform.table import keys
 from controlplane.platform.table.table import Check, TableUnavailable, table
 from tests.functional.device_auth.devices import code_body
 from tests.functional.hung_server import FailureMode, HungServer, hung_server
-from tests.functional.test_every_route import ANONYMOUS, PAGES, PROTECTED, WITH_BODY, address, valid_body
+from tests.functional.test_every_route import ANONYMOUS, PAGES, PROTECTED, address
 from tests.support.api import Api, Reply
 from tests.support.asgi import DirectApi
 from tests.support.calls import Call, Proceed, intercepted, refused
 from tests.support.events import rest_event
 from tests.support.operations import operations
 from tests.support.table import PREPARED
+from tests.support.valid_requests import valid_body
 from tests.support.world import Company, World, table_dump
 
 HEALTH_SECONDS, REQUEST_SECONDS = 2, 6
@@ -151,10 +152,10 @@ class TestTable:
 
         def send(server: HungServer, operation: Any) -> tuple[str, Reply, float]:
             token = headers = body = None
-            path = address(operation, ORGANIZATION) if operation in PROTECTED else operation.path
+            path = address(operation, ORGANIZATION)
             if operation in PROTECTED:
                 token = tokens.mint("assent_at")
-                body = valid_body(operation) if operation in WITH_BODY else None
+                body = valid_body(operation)
             elif operation in PAGES:
                 headers = {"cookie": cookie}
             elif operation in ANONYMOUS:

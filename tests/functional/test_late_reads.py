@@ -7,7 +7,7 @@ from typing import Any
 from controlplane.api_keys import store as api_keys
 from controlplane.api_keys.items import ApiKeyItem
 from controlplane.billing import store as billing
-from controlplane.erasure import accounts, deletions
+from controlplane.erasure import deletions
 from controlplane.findings import inbox
 from controlplane.organizations import invitations, invitees
 from controlplane.organizations import store as organizations
@@ -110,7 +110,7 @@ def a_deleted_account_has_no_credential() -> None:
     person = World().person()
     account = organizations.get_account(person.user_id)
     with deciding():
-        accounts.delete_own_account(account, person.user_id)
+        deletions.delete_own_account(account, person.user_id)
     assert user_tokens.find_token(person.token) is None
 
 
@@ -125,7 +125,7 @@ def _with_an_identity(delete: Callable[[str], Any]) -> None:
 
 def a_deleted_account_has_no_identity() -> None:
     """The identity that it just got included."""
-    _with_an_identity(lambda user_id: accounts.delete_own_account(organizations.get_account(user_id), user_id))
+    _with_an_identity(lambda user_id: deletions.delete_own_account(organizations.get_account(user_id), user_id))
 
 
 def the_identities_of_a_former_account_are_deleted() -> None:

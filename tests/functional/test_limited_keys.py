@@ -7,20 +7,19 @@ from typing import Any
 import pytest
 
 from controlplane.api_keys import store as api_keys
-from controlplane.api_keys.items import Restrictions
-from controlplane.api_keys.store import KeyDraft
+from controlplane.api_keys.items import KeyDraft, Restrictions
 from controlplane.findings import vendors
 from controlplane.notify import webhooks
 from controlplane.platform.core.scopes import API_KEY_SCOPES
 from controlplane.projects import store as projects
 from controlplane.projects.items import Address, ProjectItem
 from scripts.openapi.texts import DOCUMENT
-from tests.functional.test_every_route import valid_body
 from tests.support.api import Api, Reply
 from tests.support.each import each
 from tests.support.operations import Operation, operations
 from tests.support.recorded import recorded_calls
 from tests.support.table import restored
+from tests.support.valid_requests import valid_body
 from tests.support.world import Company, World, table_dump
 
 CANARY = "canary"
@@ -98,9 +97,8 @@ def call(api: Api, place: Organization, operation: tuple[str, str], project: Pro
     method, path = operation
     filled = re.sub(r"\{(\w+)\}", lambda match: place.ids(project).get(match[1], "x"), path)
     route = next(it for it in operations() if (it.method, it.path) == operation)
-    body = valid_body(route) if route.route.body_field is not None else None
     query = "?repositoryId=rep_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t" if path.endswith("{preparationId}") else ""
-    return api.call(method, filled + query, place.key.secret, json_body=body)
+    return api.call(method, filled + query, place.key.secret, json_body=valid_body(route))
 
 
 def takes_keys(described: dict[str, Any]) -> bool:

@@ -15,6 +15,7 @@ from controlplane.platform.core.scopes import SCOPES
 from controlplane.platform.core.settings import settings
 from tests.support.api import FORM, Api
 from tests.support.browser import Browser
+from tests.support.valid_requests import OPERATIONS, valid_body
 from tests.support.world import World
 
 TOO_LARGE = b"{" + b"x" * 1_048_576
@@ -107,14 +108,7 @@ def test_no_credential(api: Api, monkeypatch: pytest.MonkeyPatch, now):
     request.body = b"{"
     assert {request.refusal() for _ in range(11)} == {(415, "INVALID_PAYLOAD"), (429, "RATE_LIMITED")}
     now.advance(60)
-    _correct_the_body(
-        request,
-        {
-            "clientId": "another",
-            "codeChallenge": "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM",
-            "codeChallengeMethod": "S256",
-        },
-    )
+    _correct_the_body(request, {**valid_body(OPERATIONS["createDeviceCode"]), "clientId": "another"})
     assert request.refusal()[0] == 400
 
 

@@ -1,6 +1,5 @@
 """Retention: items past their retention period expire and are reported as expired, and nothing else is."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -8,7 +7,7 @@ import pytest
 from controlplane.code_host import repositories
 from controlplane.code_host.items import Link, RepositoryItem
 from controlplane.feedback import store as feedback
-from controlplane.findings import detections, inbox, publications, vendors
+from controlplane.findings import inbox, intake, vendors
 from controlplane.platform.core.ids import InboxItemId
 from controlplane.platform.core.settings import settings
 from controlplane.platform.queues.outbox import new_entry
@@ -16,7 +15,7 @@ from controlplane.platform.table import keys
 from controlplane.platform.table.table import Delete, table
 from controlplane.projects import audits
 from controlplane.projects import store as projects
-from controlplane.scans import expiry, reads, unlocks
+from controlplane.scans import findings, reads, unlocks
 from controlplane.scans.items import ScanItem, work_key
 from local.template import load_template
 from tests.functional.conftest import FakeClock
@@ -26,6 +25,7 @@ from tests.support.audits import make_issue, make_scan
 from tests.support.calls import before_the_update_of, intercepted
 from tests.support.cleanup import clean_up, clean_up_failing
 from tests.support.populated_organization import detection
+from tests.support.published import publish_finding
 from tests.support.table import PREPARED
 from tests.support.world import Company, World, table_dump
 
@@ -157,7 +157,7 @@ class TestFindings:
         marks = [reads.get_scan(scan.scan_id).findings_expire_at for scan in (*earlier, last)]
         assert marks == [now.seconds + 7 * DAY] * 3 + [None]
         *superseded, newest = last, *(later_scan(repository, now) for _ in range(3))
-        expiry.expire_superseded(newest.scan_id)
+        findings.expire_superseded(newest.scan_id)
         assert None not in {reads.get_scan(scan.scan_id).findings_expire_at for scan in superseded}
 
     def test_expiry_is_set_again_if_the_sweep_crashed(self, world: World, company: Company, now: FakeClock):
@@ -190,21 +190,21 @@ class TestFindings:
             return proceed()
 
         with intercepted(table.client, broken), pytest.raises(RuntimeError):
-            expiry.expire_superseded(last.scan_id)
-        expiry.expire_superseded(last.scan_id)
+            findings.expire_superseded(last.scan_id)
+        findings.expire_superseded(last.scan_id)
         assert None not in {reads.get_scan(scan.scan_id).findings_expire_at for scan in (oldest, older)}
 
     def test_findings_expire_even_if_their_scans_and_they_are_read_in_many_pages(
         self, world: World, company: Company, now: FakeClock, monkeypatch: pytest.MonkeyPatch
     ):
-        monkeypatch.setattr(expiry, "_PAGE", 2)
+        monkeypatch.setattr(findings, "_PAGE", 2)
         repository = world.connected_repository(company)
         earlier = []
         for _ in range(3):
             earlier.append(make_scan(repository, issues=ISSUES))
             now.advance(1)
         last = make_scan(repository, issues=ISSUES)
-        expiry.expire_superseded(last.scan_id)
+        findings.expire_superseded(last.scan_id)
         ends = now.seconds + 90 * DAY
         assert [expiries(keys.scan_pk(scan.scan_id)) for scan in (*earlier, last)] == [{ends}] * 3 + [{None}]
 
@@ -216,7 +216,7 @@ class TestFindings:
         with before_the_update_of(
             table.client, "findingsExpireAt", lambda: table.delete(Delete(earlier.key), PREPARED)
         ):
-            expiry.expire_superseded(later.scan_id)
+            findings.expire_superseded(later.scan_id)
         assert table.get(earlier.key) is None
 
     def test_expiring_findings_of_a_missing_scan_is_no_error(self, world: World, company: Company):
@@ -225,7 +225,7 @@ class TestFindings:
         table.delete_all([work_key(scan.scan_id)], PREPARED)
         clean_up()
         assert not any(it["pk"]["S"].startswith("DELETIONS") for it in table_dump())
-        expiry.expire_superseded(scan.scan_id)
+        findings.expire_superseded(scan.scan_id)
 
 
 class TestResolvedItems:
@@ -244,10 +244,10 @@ class TestResolvedItems:
 
     def test_resolved_items_that_are_found_again_dont_expire(self, world: World, company: Company, now: FakeClock):
         found = world.discovery(company)
-        item = publications.publish_finding(found)
+        item = publish_finding(found)
         inbox.change_status(item, "resolved", item.version, company.owner.user_id, None)
         now.advance(60)
-        reopened = publications.publish_finding(found._replace(observed_at="2026-03-04T05:07:00.000Z"))
+        reopened = publish_finding(found._replace(observed_at="2026-03-04T05:07:00.000Z"))
         assert reopened.status == "open"
         assert expiries("INBOX#") == {None}
 
@@ -255,7 +255,7 @@ class TestResolvedItems:
         self, world: World, company: Company, now: FakeClock
     ):
         found = world.discovery(company, world.connected_repository(company))
-        item = publications.publish_finding(found)
+        item = publish_finding(found)
         item = inbox.change_status(item, "resolved", item.version, company.owner.user_id, None)
         ends = now.seconds + 365 * DAY
         now.advance(60)
@@ -265,13 +265,12 @@ class TestResolvedItems:
 
     def test_a_vendors_expired_item_doesnt_prevent_a_decision(self, company: Company):
         project = make_project(company)
-        detections.record_detection(detection(project.project_id))
+        intake.record_detection(detection(project.project_id))
         item_id = vendors.decide_vendor(project, "segment", "approved", company.owner.user_id)
         assert item_id is not None
         table.delete_all([keys.inbox_item(*InboxItemId.stored(item_id).location)], PREPARED)
         assert vendors.decide_vendor(project, "segment", "ignored", company.owner.user_id) is None
-        later = replace(detection(project.project_id), observed_at="2026-03-04T06:00:00.000Z")
-        detections.record_detection(later)
+        intake.record_detection(detection(project.project_id, observedAt="2026-03-04T06:00:00.000Z"))
         assert inbox.get_item(InboxItemId.stored(item_id)).status == "resolved"
 
     def test_resolved_items_are_kept_if_the_days_are_0(

@@ -1,8 +1,6 @@
 """Each operation of the API takes no more sequential round trips than docs/performance.md says."""
 
-import re
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
@@ -10,18 +8,16 @@ from benchmarks import goals
 from controlplane.platform.core.settings import settings
 from controlplane.platform.table.stored import to_map
 from controlplane.platform.table.table import Update, table
-from controlplane.scans.causes import Comparison
-from controlplane.scans.items import ScanItem
-from tests.functional.test_dry_runs import PREPARE
+from controlplane.scans.items import Comparison, ScanItem
 from tests.functional.test_every_route import required
 from tests.support.api import Api
-from tests.support.audit_log import Subject
 from tests.support.audits import make_issue, make_request, make_scan
-from tests.support.endpoints import delivered
 from tests.support.operations import Operation, operations
 from tests.support.sqs import FakeSqs
+from tests.support.subject import Subject, filled
 from tests.support.table import PREPARED
 from tests.support.trips import counted_trips
+from tests.support.valid_requests import USUAL, Request
 from tests.support.world import World
 
 _MESSAGE = "a message is sent after the transaction, and then its entry in the outbox is deleted"
@@ -58,13 +54,10 @@ def new_token(subject: Subject, credential: str) -> str:
     return token
 
 
-def count_trips(subject: Subject, operation: Operation, token: str, ids: dict[str, str], body: Any = None) -> int:
-    """Sends the request, with ids that the path doesn't have as parameters of the query."""
-    query = "&".join(f"{name}={value}" for name, value in ids.items() if f"{{{name}}}" not in operation.path)
-    path = re.sub(r"\{(\w+)\}", lambda found: ids[found[1]], operation.path)
+def count_trips(request: Request, token: str) -> int:
     with counted_trips() as trips:
-        reply = subject.api.call(operation.method, f"{path}?{query}", token, json_body=body)
-    assert reply.status < 300 or operation.route.operation_id == "createGithubIssue", (operation.name, reply.text)
+        reply = request.send(token)
+    assert reply.status < 300 or request.path.endswith("/github-issue"), (request.path, reply.text)
     return trips.taken
 
 
@@ -80,24 +73,17 @@ def compared_scan(subject: Subject) -> tuple[ScanItem, ScanItem]:
     return scan, base
 
 
-def ids_of(subject: Subject, reads: str, token: str) -> dict[str, str]:
-    """Returns what the operation's path and query need."""
-    repository_id = subject.repository.repository_id
-    if reads == "getScanRequest":
-        return {"preparationId": make_request(subject.repository), "repositoryId": repository_id}
-    if reads in {"listScanIssues", "getScanSarif", "compareScans", "getScan"}:
-        return {"scanId": compared_scan(subject)[0].scan_id}
-    if reads == "getRequest":
-        return {"requestId": subject.api.get("/v1/projects/x", token).headers["x-request-id"]}
-    made = {
-        "organizationId": lambda: subject.organization_id,
-        "projectId": lambda: subject.project.project_id,
-        "repositoryId": lambda: repository_id,
-        "keyId": lambda: subject.key_id,
-        "itemId": lambda: subject.world.finding(subject.company, subject.repository).item_id,
-        "webhookId": lambda: delivered(subject.company).webhook_id,
-    }
-    return {name: made[name]() for name in re.findall(r"\{(\w+)\}", READS[reads].path)}
+def read_request(subject: Subject, name: str, token: str) -> Request:
+    path = READS[name].path
+    if name == "getScanRequest":
+        path = path.replace("{preparationId}", make_request(subject.repository)) + "?repositoryId={repositoryId}"
+    if name in {"listScanIssues", "getScanSarif", "compareScans", "getScan"}:
+        path = path.replace("{scanId}", compared_scan(subject)[0].scan_id)
+    if name == "getRequest":
+        path = path.replace("{requestId}", subject.api.get("/v1/projects/x", token).headers["x-request-id"])
+    if "{webhookId}" in path:
+        assert subject["eventId"]
+    return Request(subject, "GET", filled(path, subject), None)
 
 
 def test_every_read_takes_as_many_round_trips_as_the_goal(api: Api, world: World):
@@ -106,36 +92,37 @@ def test_every_read_takes_as_many_round_trips_as_the_goal(api: Api, world: World
         subject = Subject(world, api)
         for credential in kinds(operation):
             token = new_token(subject, credential)
-            counted[name, credential] = count_trips(subject, operation, token, ids_of(subject, name, token))
+            counted[name, credential] = count_trips(read_request(subject, name, token), token)
     assert len(counted) > len(READS)
     assert exceeding(counted, 0) == expected(READS)
 
 
 def test_a_comparison_with_a_chosen_scan_takes_no_more(api: Api, world: World):
     subject = Subject(world, api)
-    (scan, base), operation = compared_scan(subject), READS["compareScans"]
-    ids = {"scanId": scan.scan_id, "base": base.scan_id}
-    assert count_trips(subject, operation, new_token(subject, "user token"), ids) <= goals.READ_TRIPS["user token"]
+    scan, base = compared_scan(subject)
+    path = READS["compareScans"].path.replace("{scanId}", scan.scan_id)
+    request = Request(subject, "GET", f"{path}?base={base.scan_id}", None)
+    assert count_trips(request, new_token(subject, "user token")) <= goals.READ_TRIPS["user token"]
 
 
 def test_every_write_takes_one_more_than_a_read(api: Api, world: World, sqs: FakeSqs, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(settings.__dict__, "issue_wait_seconds", 0)
-    assert WRITES.keys() <= PREPARE.keys()
+    assert WRITES.keys() <= USUAL.keys()
     counted = {}
     for name, operation in WRITES.items():
         for credential in kinds(operation):
             subject = Subject(world, api)
-            ids, body = PREPARE[name](subject)
-            counted[name, credential] = count_trips(subject, operation, new_token(subject, credential), ids, body)
+            request = USUAL[name].prepared(subject)
+            counted[name, credential] = count_trips(request, new_token(subject, credential))
     assert len(counted) > len(WRITES)
     assert exceeding(counted, goals.WRITE_EXTRA_TRIPS) == expected(WRITES)
 
 
 def test_all_but_the_first_invitation_of_an_organization_take_as_many_as_other_writes(api: Api, world: World):
-    subject, operation = Subject(world, api), WRITES["createInvitation"]
+    subject = Subject(world, api)
     assert subject.invitation_id
-    token, (ids, body) = new_token(subject, "user token"), PREPARE["createInvitation"](subject)
-    assert count_trips(subject, operation, token, ids, body) == goals.READ_TRIPS["user token"] + 1
+    token, request = new_token(subject, "user token"), USUAL["createInvitation"].prepared(subject)
+    assert count_trips(request, token) == goals.READ_TRIPS["user token"] + 1
 
 
 def test_every_exception_is_an_operation():

@@ -16,7 +16,7 @@ from pydantic import BaseModel, TypeAdapter
 from tests.support.operations import FUNCTIONS, operations
 
 # The modules of the operator's commands that read text from clients or repositories.
-_OPS = ("ops.dead_letters", "ops.feedback", "ops.intake")
+_OPS = ("ops.dead_letters", "ops.feedback")
 _MATCHING = {"match", "fullmatch", "search", "finditer", "findall", "split", "sub", "subn", "scanner"}
 _OF_RE = _MATCHING | {"compile", "template"}
 

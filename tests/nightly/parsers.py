@@ -22,7 +22,7 @@ from controlplane.api_keys import rules as api_keys
 from controlplane.code_host.github.transport import Transport
 from controlplane.findings import issues
 from controlplane.findings.items import Evidence, InboxItem
-from controlplane.notify import unsubscriptions
+from controlplane.notify import subscriptions
 from controlplane.platform.core import errors, ids, keyring, naming, observability
 from controlplane.platform.core.settings import settings
 from controlplane.platform.http import reader
@@ -40,7 +40,6 @@ from openassent_analysis import (
     addresses,
     engine,
     files,
-    gates,
     gating,
     libraries,
     manifests,
@@ -54,6 +53,7 @@ from openassent_analysis.calls import calls as vendor_calls
 from openassent_analysis.catalogue import catalogue
 from openassent_analysis.examine import examine
 from openassent_analysis.gates import options
+from openassent_analysis.gates.texts import implied_by_text
 from openassent_analysis.gating import OPEN, Export, Gate, Gating, Use
 from openassent_analysis.inventory import manifests as stocked
 from openassent_analysis.inventory.listing import Listing
@@ -168,9 +168,7 @@ def _check_depth(text: str) -> None:
 
 def _unpacking() -> workspace._Unpacking:
     stream = workspace._Stream(iter(()), 0)
-    return workspace._Unpacking(
-        stream, Path("/nowhere"), workspace.DEFAULT_LIMITS, None, reason_to_skip=str, leave_out=Listing().leave_out
-    )
+    return workspace._Unpacking(stream, Path("/nowhere"), workspace.DEFAULT_LIMITS, (), str, Listing().leave_out)
 
 
 def _read_extended(text: str) -> None:
@@ -292,7 +290,7 @@ PARSERS: dict[str, Call | tuple[Call, int]] = {
     "folder": naming.is_folder,
     "website": origins.parse_origin,
     "network": lambda text: api_keys._read_network(text, 0),
-    "link of an unsubscription": unsubscriptions.read_link,
+    "link of an unsubscription": subscriptions.read_link,
     "problems": _explain_problems,
     "log line": observability.scrub,
     # Messages and the code host
@@ -321,7 +319,7 @@ PARSERS: dict[str, Call | tuple[Call, int]] = {
     "addresses of other files": _addresses,
     "constants": _fold,
     "templates": _read_templates,
-    "gates of templates": lambda text: gates.template_gates(text, holds=True),
+    "gates of templates": lambda text: implied_by_text(text, holds=True),
     "options of consent libraries": _read_options,
     "places": _locate,
     "calls of vendors": lambda text: [*vendor_calls().in_text(text, text), *vendor_calls().places_in(text)],

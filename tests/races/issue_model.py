@@ -16,13 +16,14 @@ from unittest import mock
 from awsclient.errors import NoAnswer
 from controlplane.code_host import repositories
 from controlplane.code_host.github import transport
-from controlplane.findings import inbox, issue_attempts, opened_issues
+from controlplane.findings import inbox, issue_attempts
 from controlplane.findings.issue_attempts import IssueExists, RepositoryUnlinked, RoleLost
 from controlplane.findings.items import GithubIssue
 from controlplane.platform.core import clock, deadline
 from controlplane.platform.queues.messages import Queue
 from controlplane.platform.queues.worker import Delayed, LeftToSweep, Postponed, Rejected
-from controlplane.platform.table import codec, keys
+from controlplane.platform.table import keys
+from controlplane.platform.table.legs import decode_item, encode_item
 from controlplane.platform.table.retry import StoreError
 from controlplane.platform.table.table import Delete, Update, table
 from issue_creation.service import settle_attempt
@@ -275,16 +276,16 @@ class IssueModel:
         else:
             self._require(not pending or state.link is not None, "the attempt ended without an issue")
         if state.link is not None:
-            found = opened_issues.find_items(self.repository.repository_id, state.link)
+            found = issue_attempts.find_items(self.repository.repository_id, state.link)
             self._require(found == [self.item_id], "the issue doesn't lead to the item")
 
     # Observation
 
     def state(self) -> State:
         places = [keys.inbox_item(*self.item_id.location)._asdict(), keys.issue_attempt(self.item_id)._asdict()]
-        request = {"Keys": [codec.encode_item(place) for place in places], "ConsistentRead": True}
+        request = {"Keys": [encode_item(place) for place in places], "ConsistentRead": True}
         answer = self._call("BatchGetItem", {"RequestItems": {table.name: request}})
-        found = {item["pk"]: item for item in map(codec.decode_item, answer["Responses"][table.name])}
+        found = {item["pk"]: item for item in map(decode_item, answer["Responses"][table.name])}
         opened = sum(issue.number != EXISTING for issue in self._issues())
         return State(found.get(places[0]["pk"]), found.get(places[1]["pk"]), opened)
 

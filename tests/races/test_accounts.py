@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from controlplane.access import sign_in
-from controlplane.erasure import accounts, deletions
+from controlplane.erasure import deletions
 from controlplane.organizations import invitees
 from controlplane.organizations import store as organizations
 from controlplane.people import device, device_approvals, sessions, token_families, users
@@ -50,7 +50,7 @@ class Account:
 
     def delete_own(self) -> None:
         """Deletes the account on the pages: access has ended when the request returns, without the sweep."""
-        accounts.delete_own_account(organizations.get_account(self.user_id), self.user_id)
+        deletions.delete_own_account(organizations.get_account(self.user_id), self.user_id)
 
     def demote_b(self) -> Reply:
         path = f"/v1/members/{MemberId.of_user(self.company.organization_id, self.b.user_id)}"

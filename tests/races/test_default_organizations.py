@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from controlplane.organizations import defaults as default_organizations
 from controlplane.organizations import invitees
 from controlplane.organizations import store as organizations
 from controlplane.organizations.members import remove_member
@@ -53,7 +52,7 @@ class Member:
         remove_member(self.companies[number], self.person.user_id)
 
     def save(self, number: int = 0) -> None:
-        default_organizations.save(self.person.user_id, self.companies[number])
+        organizations.save_default(self.person.user_id, self.companies[number])
 
     @property
     def default(self) -> str | None:
@@ -111,7 +110,7 @@ def test_joining_never_replaces_an_organization_that_is_saved_concurrently(world
     assert member.default == member.companies[-1]
 
 
-@race(default_organizations.NotMember)
+@race(organizations.NotMember)
 def test_saving_an_organization_that_is_lost_concurrently_never_makes_it_the_default(world):
     member = Member(world, others=0, joined=2)
     _, lost = yield [member.save, member.leave]

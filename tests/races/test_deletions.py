@@ -9,7 +9,6 @@ from controlplane.api_keys import store as api_keys
 from controlplane.code_host import repositories
 from controlplane.erasure import deletions
 from controlplane.findings import inbox, publications
-from controlplane.organizations import defaults as default_organizations
 from controlplane.organizations import invitations, invitees
 from controlplane.organizations import store as organizations
 from controlplane.organizations.store import UnknownOrganization
@@ -19,7 +18,7 @@ from controlplane.platform.table.table import LegFailed
 from controlplane.projects import store as projects
 from controlplane.projects.items import Address
 from controlplane.scans import execution, findings, history
-from controlplane.scans.progress import Coverage
+from controlplane.scans.items import Coverage
 from ops import members as operator
 from tests.races.stage import faults, race
 from tests.races.yields import beyond_queries, only_writes
@@ -28,6 +27,7 @@ from tests.support.cleanup import clean_up, finish_deletions
 from tests.support.faults import Kind
 from tests.support.invariants import Items
 from tests.support.populated_organization import id_part, populate_organization
+from tests.support.published import publish_finding
 from tests.support.world import Company, World
 
 # The items of a deleted organization that are kept: see docs/decisions/0040.
@@ -73,7 +73,7 @@ class Acts:
         return lambda: invitees.accept_invitation(made.invitation_id, user_id)
 
     def makes_it_the_default(self) -> Callable[[], Any]:
-        return lambda: default_organizations.save(self.company.owner.user_id, self.id)
+        return lambda: organizations.save_default(self.company.owner.user_id, self.id)
 
     def deletes_it_too(self) -> Callable[[], Any]:
         return lambda: deletions.delete_organization(self.id, self.company.owner.user_id)
@@ -82,7 +82,7 @@ class Acts:
 CREATING = ["creates_a_key", "creates_a_project", "connects_a_repository", "adds_a_member", "invites", "accepts"]
 REFUSALS = (
     UnknownOrganization,
-    default_organizations.NotMember,
+    organizations.NotMember,
     invitations.RoleLost,
     invitees.InvitationGone,
     invitees.InvitationVoid,
@@ -154,7 +154,7 @@ def test_a_scan_during_a_deletion_writes_nothing_that_remains(world, stage, what
 @race(inbox.UnknownItem)
 def test_a_concurrent_change_doesnt_restore_a_deleted_inbox_item(world):
     running = Running(world)
-    found = publications.publish_finding(running.discovery)
+    found = publish_finding(running.discovery)
     user_id = running.company.owner.user_id
     deleted, _ = yield [
         lambda: running.delete_completely("project"),

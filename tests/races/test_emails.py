@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from controlplane.notify import mail_batches, mail_choices
-from controlplane.notify.mail_messages import NotifyMembers, later
+from controlplane.notify import mail_messages, subscriptions
 from controlplane.organizations import invitations
 from controlplane.platform.core.settings import settings
 from controlplane.platform.queues import events, messages
@@ -65,7 +64,7 @@ def test_after_an_unsubscription_no_email_is_claimed(world, mailbox):
     mailbox.emails.clear()
 
     def unsubscribe() -> int:
-        mail_choices.turn_off(user_id, company.organization_id, "webhook")
+        subscriptions.turn_off(user_id, company.organization_id, "webhook")
         return len(table.query(keys.mails_pk(user_id), consistent=True).items)
 
     _, claimed = yield [lambda: work(notification(company)), unsubscribe]
@@ -104,7 +103,7 @@ class Invited:
 
     def resends(self) -> Any:
         listed = invitations.list_invitations(self.company.organization_id, 50, None, consistent=True)
-        (invitation,) = listed.invitations
+        (invitation,) = listed.items
         return invitation.resends
 
 
@@ -134,21 +133,17 @@ def test_findings_at_once_are_in_one_email_with_one_message(world, mailbox):
     organization_id = world.company().organization_id
     ids = [events.entry(organization_id, "finding.opened").message["eventId"] for _ in range(2)]
 
-    def message(window: str, seconds: int) -> Any:
-        return later(NotifyMembers(organization_id=organization_id, about="finding", subject=window), seconds)
-
     def add(event_id: str) -> None:
-        mail_batches.add_findings(organization_id, event_id, [f"item of {event_id}"], message)
+        mail_messages.add_findings(organization_id, event_id, [f"item of {event_id}"])
 
     yield [lambda it=it: add(it) for it in (*ids, ids[0])]
     (window,) = [it["subject"] for it in queued() if it["kind"] == "notify-members"]
-    batch: Any = mail_batches.find_batch(organization_id, window)
+    batch: Any = mail_messages.find_batch(organization_id, window)
     assert (batch.size, {*batch.item_ids}) == (2, {f"item of {event_id}" for event_id in ids})
 
 
 @race()
 def test_events_at_once_leave_one_digest_to_the_sweep(world):
     organization_id = world.company().organization_id
-    digest = NotifyMembers(organization_id=organization_id, about="digest", subject=MONDAY)
-    yield [lambda: mail_batches.schedule_digest(organization_id, MONDAY, lambda: later(digest, 0))] * 2
+    yield [lambda: mail_messages.schedule_digest(organization_id, MONDAY, 0)] * 2
     assert [message["subject"] for message in queued()] == [MONDAY]

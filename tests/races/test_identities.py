@@ -13,7 +13,7 @@ from controlplane.people import identities, users
 from controlplane.people.users import UserItem
 from controlplane.platform.table import keys
 from controlplane.platform.table.table import table
-from ops.identities import move_identity
+from ops.users import move_identity
 from tests.races.stage import faults, race
 from tests.races.yields import only_writes
 from tests.support import invariants

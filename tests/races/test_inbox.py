@@ -5,10 +5,8 @@ from typing import Any
 
 import pytest
 
-from controlplane.findings import detections, inbox, publications
-from controlplane.findings.detections import Detection
-from controlplane.findings.items import Evidence, InboxItem, RuntimeVendor
-from controlplane.findings.status_history import Status
+from controlplane.findings import inbox, intake
+from controlplane.findings.items import InboxItem, Status
 from controlplane.platform.table import keys
 from controlplane.platform.table.table import table
 from controlplane.projects import store as projects
@@ -19,6 +17,8 @@ from tests.races.verdicts import check_first
 from tests.support.api import Reply
 from tests.support.cleanup import finish_deletions
 from tests.support.faults import Kind
+from tests.support.populated_organization import detection
+from tests.support.published import publish_finding
 from tests.support.threads import run_repeatedly
 from tests.support.world import World
 
@@ -38,16 +38,10 @@ class Bench:
 
     def detects(self, second: int = 0) -> Callable[[], object]:
         """Returns an act that records a detection at that second, on a page of that number."""
-        detection = Detection(
-            vendor=RuntimeVendor(self.project.project_id, "segment", f"Segment {second}", "segment.com"),
-            category=None,
-            title="New vendor",
-            summary="A vendor was seen.",
-            priority="P2",
-            evidence=(Evidence("A page", f"https://shop.example.com/{second}"),),
-            observed_at=f"2026-03-04T05:00:{second:02d}.000Z",
-        )
-        return lambda: detections.record_detection(detection)
+        fields = {"name": f"Segment {second}", "seenOn": [f"https://shop.example.com/{second}"]}
+        at = f"2026-03-04T05:00:{second:02d}.000Z"
+        found = detection(self.project.project_id, category=None, observedAt=at, **fields)
+        return lambda: intake.record_detection(found)
 
     def decides(self) -> Reply:
         path = f"/v1/projects/{self.project.project_id}/vendors/segment/decision"
@@ -203,7 +197,7 @@ def test_two_publications_create_one_item(world, stage):
     company = world.company()
     found = world.discovery(company)
     later = found._replace(observed_at="2026-03-04T06:00:00.000Z", title="Later")
-    yield [lambda: publications.publish_finding(found), lambda: publications.publish_finding(later)]
+    yield [lambda: publish_finding(found), lambda: publish_finding(later)]
     (item,) = inbox.list_items(company.organization_id, "open", 10, None).items
     assert item.title == "Later"
 
@@ -253,7 +247,7 @@ def test_under_every_fault_a_change_never_conflicts_with_itself(world, stage):
 def test_under_every_fault_a_publication_creates_one_item(world):
     company = world.company()
     found = world.discovery(company)
-    case = yield lambda: publications.publish_finding(found)
+    case = yield lambda: publish_finding(found)
     case.second.get()
     assert [it.item_id for it in inbox.list_items(company.organization_id, "open", 10, None).items] == [found.item_id]
 

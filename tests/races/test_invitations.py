@@ -54,7 +54,7 @@ class Inviters:
         return [shown["email"].lower() for shown in self.api.get(path, self.companies[0].owner.token).data]
 
     def sent(self) -> int:
-        return len(invitations.list_invitations(self.companies[0].organization_id, 50, None).invitations)
+        return len(invitations.list_invitations(self.companies[0].organization_id, 50, None).items)
 
 
 @pytest.mark.parametrize("expired", [False, True], ids=["first", "after an expired one"])

@@ -87,7 +87,7 @@ class IssueCreation:
     def settle(self) -> None:
         """Delivers messages when they are due, with a sweep every minute, until no attempt is open."""
         end = clock.now() + _LONGEST_SECONDS
-        while issue_attempts.list_attempts().attempts:
+        while issue_attempts.list_attempts().items:
             assert clock.now() < end, "an attempt stays open for ever"
             due = self.due()
             for letter in due:

@@ -15,7 +15,8 @@ from controlplane.api_keys.leaked import Leak
 from controlplane.billing import store as billing
 from controlplane.platform.core import ids, tokens
 from controlplane.platform.core.ids import KeyId
-from controlplane.platform.table import codec, keys
+from controlplane.platform.table import keys
+from controlplane.platform.table.legs import encode_item
 from controlplane.platform.table.table import table
 from tests.races.stage import Stage, faults, race
 from tests.races.verdicts import check_first
@@ -113,7 +114,7 @@ class Owner:
             items.append(replace(original, key_id=key_id, digest=digest).to_item())
             items.append({**secret, **keys.key_secret(digest)._asdict(), "keyId": key_id})
         for start in range(0, len(items), 25):
-            puts = [{"PutRequest": {"Item": codec.encode_item(put)}} for put in items[start : start + 25]]
+            puts = [{"PutRequest": {"Item": encode_item(put)}} for put in items[start : start + 25]]
             table.client.batch_write_item(RequestItems={table.name: puts})
 
 

@@ -7,16 +7,16 @@ from typing import Any
 
 import pytest
 
-from controlplane.code_host import pull_requests, repositories
+from controlplane.code_host import repositories
 from controlplane.code_host.github import reviews
 from controlplane.code_host.github.reviews import Annotation, CheckRun, CheckState, PullRequest
 from controlplane.platform.core import clock
 from controlplane.platform.queues import messages
 from controlplane.platform.queues.messages import HostEvent, Queue
 from controlplane.platform.table.table import Put, table
-from controlplane.scans import execution, reads, recovery
-from controlplane.scans import starts as scan_starts
-from controlplane.scans.progress import Coverage
+from controlplane.scans import execution, failures, reads
+from controlplane.scans import queue as scan_starts
+from controlplane.scans.items import Coverage
 from github_events.app import handler
 from scan_preparation.app import handler as prepare
 from tests.races.stage import RACE_TIME, faults
@@ -146,18 +146,17 @@ class Review:
             for letter in self.sqs.due(queue.url):
                 self.deliver(letter, queue)
         self._execute()
-        for step in (messages.resend, recovery.recover_scans, scan_starts.start_queued):
+        for step in (messages.resend, failures.recover_scans, scan_starts.start_queued):
             swept(step)
 
     def _execute(self) -> None:
         """Completes the scan in place of its worker."""
         for letter in self.sqs.at(Queue.SCAN_EXECUTION.url):
             self.sqs.letters.remove(letter)
-        for scan in reads.list_scans(self.repository.organization_id, 10, None).scans:
+        for scan in reads.list_scans(self.repository.organization_id, 10, None).items:
             if scan.is_open and scan.lease.until <= clock.now():
                 lease, running = execution.acquire_scan(scan.scan_id, 60)
-                report = pull_requests.report_entry(scan.repository_id, scan.project_id, _NUMBER)
-                execution.complete_scan(running, lease, 0, 0, Coverage(1, 1, {}), report=report)
+                execution.complete_scan(running, lease, 0, 0, Coverage(1, 1, {}))
 
     def _is_done(self) -> bool:
         if any(self.sqs.at(queue.url) for queue in HANDLERS):
@@ -165,7 +164,7 @@ class Review:
         return bool(self.host.comments) and all(state.conclusion for _, state in self.host.checks)
 
     def check(self) -> None:
-        scans = reads.list_scans(self.repository.organization_id, 10, None).scans
+        scans = reads.list_scans(self.repository.organization_id, 10, None).items
         assert [scan.status for scan in scans] == ["completed"]
         assert [sha for sha, _ in self.host.checks] == [SHA]
         assert self.host.checks[0][1].conclusion == "neutral"

@@ -7,14 +7,12 @@ import pytest
 
 from controlplane.code_host import repositories
 from controlplane.findings import inbox
-from controlplane.findings.items import InboxItem
-from controlplane.findings.status_history import Status
+from controlplane.findings.items import InboxItem, Status
 from controlplane.platform.table import leases
 from controlplane.platform.table.leases import Lease
 from controlplane.scans import execution, findings, reads
 from controlplane.scans.history import list_history
-from controlplane.scans.items import Access, ScanItem
-from controlplane.scans.progress import Coverage
+from controlplane.scans.items import Access, Coverage, ScanItem
 from openassent_analysis import Analysis, Finding, Location
 from openassent_analysis.fingerprints import Fingerprints
 from openassent_analysis.fixes import Project

@@ -14,10 +14,9 @@ from controlplane.platform.queues.worker import Rejected
 from controlplane.platform.table import keys, leases
 from controlplane.platform.table.stored import read_map
 from controlplane.platform.table.table import table
-from controlplane.scans import execution, failures, reads, recovery, requests
-from controlplane.scans.inventories import Inventory, Language, stored_leg
-from controlplane.scans.items import OPEN, Failure
-from controlplane.scans.progress import Coverage, Progress
+from controlplane.scans import execution, failures, reads, requests
+from controlplane.scans.items import OPEN, Coverage, Failure, Progress
+from controlplane.scans.reads import Inventory, Language, stored_leg
 from scan_preparation.service import prepare_scan
 from tests.races.stage import RACE_TIME, Stage, faults, race
 from tests.races.verdicts import check_first
@@ -104,7 +103,9 @@ def test_either_a_new_worker_acquires_the_scan_or_a_late_one_ends_it(world, stag
         "complete": lambda: execution.complete_scan(scan, lease, 1, 1, Coverage(1, 1, {})),
         "fail": lambda: failures.fail_attempted(scan.scan_id, Failure("X", "x"), lease),
         "report": lambda: execution.report_stage(lease, "publish", "running"),
-        "inventory": lambda: execution.complete_stage(lease, "inventory", stored_leg(scan.scan_id, INVENTORY)),
+        "inventory": lambda: execution.report_stage(
+            lease, "inventory", "completed", inventory=stored_leg(scan.scan_id, INVENTORY)
+        ),
     }
 
     def take_over() -> None:
@@ -126,7 +127,9 @@ def test_either_a_new_worker_acquires_the_scan_or_a_late_one_ends_it(world, stag
 def test_under_every_fault_a_stage_is_completed_with_its_inventory_or_not_at_all(world, stage):
     scan = make_scan(Audited(world, stage).repository, status="running")
     lease = lease_of(scan)
-    case = yield lambda: execution.complete_stage(lease, "inventory", stored_leg(scan.scan_id, INVENTORY))
+    case = yield lambda: execution.report_stage(
+        lease, "inventory", "completed", inventory=stored_leg(scan.scan_id, INVENTORY)
+    )
     case.second.get()  # a worker that retries isn't taken for one that lost its lease
     assert read_map(Inventory, table.get(keys.scan_inventory(scan.scan_id)) or {}) == INVENTORY
     assert reads.get_scan(scan.scan_id).progress == Progress("inventory", "completed", 2)
@@ -211,7 +214,7 @@ def waiting_in(pks: tuple[str, ...]) -> list[dict[str, Any]]:
 
 
 def sweep() -> int:
-    return swept(recovery.recover_scans)
+    return swept(failures.recover_scans)
 
 
 @race()

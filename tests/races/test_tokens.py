@@ -32,7 +32,7 @@ class Owner:
         (self.entry,) = [it for it in self.entries() if it.kind == "device"]
 
     def entries(self) -> list[credential_index.CredentialItem]:
-        return credential_index.list_credentials(self.person.user_id, 100).credentials
+        return credential_index.list_credentials(self.person.user_id, 100).items
 
     def call(self) -> Reply:
         return self.api.get("/v1/me", self.pair["accessToken"])
@@ -246,5 +246,5 @@ def test_under_every_fault_a_credential_is_listed_as_far_as_it_got(world, stage,
     for outcome in (case.first, case.second):
         secret = outcome.value.data["accessToken"] if getattr(outcome.value, "status", 0) == 200 else outcome.value
         assert not isinstance(secret, str) or not works(stage.api, secret)
-    assert not credential_index.list_credentials(user_id, 10).credentials
+    assert not credential_index.list_credentials(user_id, 10).items
     assert device.redeem().status in {400, 401, 403, 409}

@@ -100,7 +100,7 @@ def test_a_scan_consumes_what_the_documents_say(api: Api, world: World, sqs: Fak
         sqs.deliver(letter, preparation_worker(host), Queue.SCAN_PREPARATION.dead_letters_url)
         (letter,) = sqs.due(Queue.SCAN_EXECUTION.url)
         sqs.deliver(letter, worker(host), Queue.SCAN_EXECUTION.dead_letters_url)
-    scan = reads.list_scans(company.organization_id, 1, None).scans[0]
+    scan = reads.list_scans(company.organization_id, 1, None).items[0]
     assert scan.issue_count == 6
     # Approximate: a changed attribute must not fail this, but another write per finding must.
     assert meter.write_units == pytest.approx(162, rel=0.15)

@@ -8,7 +8,7 @@ import pytest
 
 from controlplane.notify import webhook_deliveries, webhooks
 from controlplane.notify.webhook_deliveries import FAILING_SECONDS
-from controlplane.notify.webhook_items import WebhookItem
+from controlplane.notify.webhooks import WebhookItem
 from controlplane.platform.queues import messages
 from controlplane.platform.queues.messages import DeliverWebhook, Queue
 from controlplane.platform.queues.worker import Delayed, Postponed

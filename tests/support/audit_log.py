@@ -1,74 +1,13 @@
-"""The entries of an audit log as stored, and the organization whose operations tests record."""
+"""The entries of an audit log as stored."""
 
 from typing import Any
 
-from controlplane.code_host.items import RepositoryItem
-from controlplane.platform.table import codec, keys
-from controlplane.projects.items import ProjectItem
-from controlplane.projects.store import get_project
-from tests.support.api import Api
-from tests.support.browser import Browser
-from tests.support.world import Company, Person, World, table_dump
+from controlplane.platform.table import keys
+from controlplane.platform.table.legs import decode_item
+from tests.support.world import table_dump
 
 
 def all_entries() -> list[dict[str, Any]]:
     """Returns the entries of all organizations."""
-    items = [codec.decode_item(item) for item in table_dump() if item["pk"]["S"].startswith(keys.LOG_PREFIX)]
+    items = [decode_item(item) for item in table_dump() if item["pk"]["S"].startswith(keys.LOG_PREFIX)]
     return sorted(items, key=lambda item: item["sk"])
-
-
-class Subject:
-    """An organization on which a test performs operations. Its parts are created when a case first asks for them."""
-
-    def __init__(self, world: World, api: Api) -> None:
-        self.world = world
-        self.api = api
-        self.company: Company = world.company()
-        self._parts: dict[str, Any] = {}
-
-    @property
-    def organization_id(self) -> str:
-        return self.company.organization_id
-
-    @property
-    def owner(self) -> Person:
-        return self.company.owner
-
-    def _once(self, name: str, make: Any) -> Any:
-        if name not in self._parts:
-            self._parts[name] = make()
-        return self._parts[name]
-
-    @property
-    def repository(self) -> RepositoryItem:
-        made: RepositoryItem = self._once("repository", lambda: self.world.connected_repository(self.company))
-        return made
-
-    @property
-    def project(self) -> ProjectItem:
-        return get_project(self.repository.links[0].project_id)
-
-    @property
-    def member(self) -> Person:
-        made: Person = self._once("member", lambda: self.world.member(self.company))
-        return made
-
-    @property
-    def key_id(self) -> str:
-        made = self._once("key", lambda: self.post("/v1/api-keys", {"name": "deploy"}))
-        return str(made["keyId"])
-
-    @property
-    def invitation_id(self) -> str:
-        body = {"email": "invited@example.com", "role": "member"}
-        made = self._once("invitation", lambda: self.post("/v1/invitations", body))
-        return str(made["id"])
-
-    @property
-    def browser(self) -> Browser:
-        """The owner's browser."""
-        made: Browser = self._once("browser", lambda: Browser(self.api).signed_in(self.owner.user_id))
-        return made
-
-    def post(self, path: str, body: dict[str, Any]) -> Any:
-        return self.api.post(path, self.owner.token, json_body=body).data

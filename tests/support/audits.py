@@ -1,24 +1,23 @@
 """Creates scan requests and scans for tests, in place of the workers."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import fields, replace
 from typing import Any
 
 from pydantic import TypeAdapter
 
-from controlplane.code_host import hosted_repositories, repositories
+from controlplane.code_host import repositories
 from controlplane.code_host.items import HostedRepository, RepositoryItem
 from controlplane.platform.core.ids import ScanRequestId
-from controlplane.platform.queues import messages
 from controlplane.platform.queues.messages import PrepareScan, Queue
 from controlplane.platform.queues.worker import create_worker
 from controlplane.platform.table.leases import Lease
 from controlplane.platform.table.table import table
-from controlplane.scans import execution, failures, findings, reads, reports, requests
+from controlplane.scans import execution, failures, findings, reads, requests, unlocks
 from controlplane.scans.findings import FindingItem, Location
 from controlplane.scans.history import HistoryItem
-from controlplane.scans.items import Access, Failure, ScanItem
-from controlplane.scans.progress import Coverage, CoveredKind
+from controlplane.scans.items import Access, Coverage, CoveredKind, Failure, ScanItem
 from scan_preparation.service import prepare_scan
 from tests.support.code_host import SHA, FakeHost
 from tests.support.sqs import Handler
@@ -28,10 +27,7 @@ RULES_VERSION = "5f0c2b9e7d3a4a55"
 
 def make_request(repository: RepositoryItem, user_id: str = "usr_0000000000000000") -> ScanRequestId:
     """Creates a scan request without sending its message. Returns its id."""
-    request_id = requests.new_request_id(repository.organization_id)
-    message = messages.entry(Queue.SCAN_PREPARATION, PrepareScan(request_id=request_id))
-    requests.create_request(repository, repository.links[0], request_id, message=message, requested_by=user_id)
-    return request_id
+    return requests.create_request(repository, repository.links[0], requested_by=user_id)[0].request_id
 
 
 def make_scan(
@@ -54,18 +50,17 @@ def make_scan(
         make_scan(repository)
     repository = repositories.get_repository(repository.repository_id)
     lease, request = requests.acquire_request(request_id or make_request(repository), 30)
-    scan_id = requests.new_scan_id(repository.organization_id)
     link = repository.links[0]
     target = requests.Target(repository, link, link.production_branch or "main", commit)
-    message = messages.entry(Queue.SCAN_EXECUTION, messages.ExecuteScan(scan_id=scan_id))
     chosen = again or access or ("locked" if repository.preview_used else "free-preview")
-    scan = requests.start_scan(request, lease, scan_id, target, access=chosen, message=message)
+    scan, _ = requests.start_scan(request, lease, target, chosen)
+    scan_id = scan.scan_id
     if status == "queued":
         return scan
     running, scan = execution.acquire_scan(scan_id, 420)
     if status == "completed":
         findings.put_findings(scan_id, running.attempt, issues)
-        scan = reports.with_paid_access(replace(scan, rules_version=rules_version))
+        scan = unlocks.with_paid_access(replace(scan, rules_version=rules_version))
         return execution.complete_scan(
             scan,
             running,
@@ -150,4 +145,5 @@ def stored_repository(repository: RepositoryItem) -> dict[str, Any]:
 def describe(repository: RepositoryItem, **changes: object) -> None:
     """Describes the repository as it was read, with these changes, as an event of the code host does."""
     described = {it.name: getattr(repository, it.name) for it in fields(HostedRepository)}
-    hosted_repositories.describe(repository.repository_id, HostedRepository(**{**described, **changes}))
+    with suppress(repositories.UnknownRepository):
+        repositories.describe(repository.repository_id, HostedRepository(**{**described, **changes}))

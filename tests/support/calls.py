@@ -98,7 +98,7 @@ def before_the_transaction(client: Any, act: Callable[[], Any], naming: str = ""
 
     naming: a text that its parameters contain, such as a part of a key.
     """
-    return _before(client, lambda call: call.operation == "TransactWriteItems" and naming in str(call.parameters), act)
+    return before(client, lambda call: call.operation == "TransactWriteItems" and naming in str(call.parameters), act)
 
 
 def before_the_update_of(client: Any, attribute: str, act: Callable[[], Any]) -> AbstractContextManager[None]:
@@ -107,11 +107,12 @@ def before_the_update_of(client: Any, attribute: str, act: Callable[[], Any]) ->
     def is_wanted(call: Call) -> bool:
         return call.operation == "UpdateItem" and f"#{attribute} =" in call.parameters["UpdateExpression"]
 
-    return _before(client, is_wanted, act)
+    return before(client, is_wanted, act)
 
 
 @contextmanager
-def _before(client: Any, is_wanted: Callable[[Call], bool], act: Callable[[], Any]) -> Iterator[None]:
+def before(client: Any, is_wanted: Callable[[Call], bool], act: Callable[[], Any]) -> Iterator[None]:
+    """While open, runs `act` once, before the first call that is wanted, which must come."""
     done = []
 
     def around(call: Call, proceed: Proceed) -> Any:

@@ -21,17 +21,17 @@ DEPRECATION = {"Deprecation", "Sunset", "Link"}
 GUIDANCE = {"docsUrl", "hint"}
 METHODS = ("get", "post", "put", "patch", "delete")
 _BASE = "urn:openapi"
-_FORMATS = FormatChecker(("email",))
+FORMATS = FormatChecker(("email",))
 
 
-@_FORMATS.checks("date-time")
+@FORMATS.checks("date-time")
 def _is_date_time(value: Any) -> bool:
     return not isinstance(value, str) or bool(
         re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)", value)
     )
 
 
-@_FORMATS.checks("uri")
+@FORMATS.checks("uri")
 def _is_uri(value: Any) -> bool:
     return not isinstance(value, str) or bool(urlsplit(value).scheme and urlsplit(value).netloc)
 
@@ -108,7 +108,7 @@ def problems(schema: dict[str, Any], value: Any) -> list[str]:
     """Returns the errors of a value by a schema of the document."""
     # Its references are relative to the document.
     rooted = json.loads(json.dumps(_closed(schema)).replace('"$ref": "#', f'"$ref": "{_BASE}#'))
-    validator = Draft202012Validator(rooted, registry=_registry(), format_checker=_FORMATS)
+    validator = Draft202012Validator(rooted, registry=_registry(), format_checker=FORMATS)
     return [f"{error.json_path}: {error.message}" for error in validator.iter_errors(value)]
 
 

@@ -11,7 +11,7 @@ import pytest
 from controlplane.findings import publications
 from controlplane.notify import webhook_deliveries, webhooks
 from controlplane.notify.webhook_deliveries import Begun
-from controlplane.notify.webhook_items import Attempt, DeliveryItem, WebhookItem
+from controlplane.notify.webhooks import Attempt, DeliveryItem, WebhookItem
 from controlplane.platform.core import ids
 from controlplane.platform.core.ids import EventId, WebhookId
 from controlplane.platform.queues import messages
@@ -136,7 +136,7 @@ class Line:
 
     @staticmethod
     def deliveries(webhook: WebhookItem) -> list[DeliveryItem]:
-        return webhook_deliveries.list_deliveries(webhook.webhook_id, 50, None).deliveries
+        return webhook_deliveries.list_deliveries(webhook.webhook_id, 50, None).items
 
     @staticmethod
     def read(webhook: WebhookItem) -> WebhookItem:

@@ -8,20 +8,18 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import datetime
 from functools import cache
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
-from urllib.parse import urlsplit
 
 import uvicorn
 from cryptography.hazmat.primitives.asymmetric import rsa
-from jsonschema import Draft202012Validator, FormatChecker
+from jsonschema import Draft202012Validator
 from starlette.applications import Starlette
 from starlette.routing import Mount
 
-from controlplane.code_host.github import app_auth, client, people
+from controlplane.code_host.github import app_auth, client, connecting
 from controlplane.code_host.github.app_auth import AppAuth
 from controlplane.code_host.github.client import CodeHost
 from controlplane.code_host.github.transport import RetryPolicy, Transport
@@ -32,6 +30,7 @@ from local.github.host import API
 from local.github.secret_scanning import SecretScanning
 from local.github.setup import DEMO_OWNER, installation_id, key_file
 from local.github.webhooks import Webhooks
+from tests.support.documented import FORMATS
 from tests.support.github_faults import Exchange, Fault, FaultyStandIn
 
 _DESCRIPTION = Path(__file__).parents[1] / "data" / "github-openapi.json"
@@ -132,9 +131,9 @@ class GitHub:
         changed = settings.model_copy(update=variables | {"github_api_url": self.url + API})
         monkeypatch.setattr(client, "settings", changed)
         monkeypatch.setattr(app_auth, "settings", changed)
-        monkeypatch.setattr(people, "settings", changed)
+        monkeypatch.setattr(connecting, "settings", changed)
         client.get_transport.cache_clear()
-        people._app.cache_clear()
+        connecting._app.cache_clear()
 
     def sent(self, operation: str) -> list[Any]:
         return [request for request in self.stand_in.requests if request.operation == operation]
@@ -154,7 +153,7 @@ def description() -> dict[str, Any]:
 def violations(schema: Any, value: Any) -> list[str]:
     """Returns the errors of the value by one of GitHub's schemas."""
     whole = {"$defs": description()["$defs"], "allOf": [schema]}
-    errors = Draft202012Validator(whole, format_checker=_formats()).iter_errors(value)
+    errors = Draft202012Validator(whole, format_checker=FORMATS).iter_errors(value)
     return [f"{error.json_path}: {error.message[:200]}" for error in errors]
 
 
@@ -203,17 +202,3 @@ def webhook_violations(event: str, body: bytes) -> list[str]:
     content = json.loads(body)
     name = "-".join([event, *filter(None, [content.get("action")])]).replace("_", "-")
     return [f"{name}{wrong}" for wrong in violations(description()["webhooks"][name], content)]
-
-
-def _formats() -> FormatChecker:
-    checker = FormatChecker(formats=())
-
-    @checker.checks("date-time", raises=ValueError)
-    def _is_date_time(value: object) -> bool:
-        return not isinstance(value, str) or datetime.fromisoformat(value).tzinfo is not None
-
-    @checker.checks("uri", raises=ValueError)
-    def _is_uri(value: object) -> bool:
-        return not isinstance(value, str) or bool(urlsplit(value).scheme and " " not in value)
-
-    return checker

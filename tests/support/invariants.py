@@ -9,8 +9,9 @@ from typing import Any
 
 from controlplane.notify.webhooks import WEBHOOKS_PER_ORGANIZATION
 from controlplane.platform.core.plans import API_KEYS_PER_ORGANIZATION
-from controlplane.platform.table import codec, keys
+from controlplane.platform.table import keys
 from controlplane.platform.table.keys import Key
+from controlplane.platform.table.legs import decode_item
 from tests.support import logged_changes
 from tests.support.table import stored_items
 
@@ -26,7 +27,7 @@ _COUNTED = {
 
 def read_items(client: Any, table_name: str) -> Items:
     """Reads the whole table."""
-    return {Key(*place): codec.decode_item(raw) for place, raw in stored_items(client, table_name).items()}
+    return {Key(*place): decode_item(raw) for place, raw in stored_items(client, table_name).items()}
 
 
 def check_all(items: Items) -> None:

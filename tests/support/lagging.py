@@ -21,6 +21,7 @@ from unittest import mock
 from awsclient.boto3_client import Boto3Client
 from awsclient.client import Client, OwnClient
 from controlplane.platform.core import clock
+from controlplane.platform.queues.messages import Queue
 from tests.support import permissions
 from tests.support.calls import item_of, parts_of
 
@@ -35,15 +36,7 @@ type Call = Callable[[str, dict[str, Any]], Any]
 type Place = tuple[str, str]
 
 _WRITES = {"PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem", "TransactWriteItems"}
-_WORKERS = {
-    "scan_preparation",
-    "scan_execution",
-    "issue_creation",
-    "finding_intake",
-    "github_events",
-    "notifications",
-    "emails",
-}
+_WORKERS = {queue.replace("-", "_") for queue in Queue}
 _open: list["LaggingTables"] = []
 _deciding: ContextVar[bool] = ContextVar("deciding", default=False)
 

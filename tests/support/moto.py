@@ -5,19 +5,23 @@ here give the same answers in a fifth of the time:
 
 - An item in a table is replaced, never changed, so neither answers nor transactions need copies.
 - A query sorts the items of its partition, not those of the table.
-- An update expression is parsed once, and each check goes through it once.
+- An update expression is parsed once, and each check goes through it once. A condition is parsed once with its values.
+- An answer is made into JSON once.
 """
 
 import copy
 import pickle
 import re
 import threading
-from functools import lru_cache
+from collections import deque
+from functools import cache, lru_cache
 from typing import Any
 
 from moto.core.exceptions import JsonRESTError
 from moto.core.model_instances import reset_model_data
 from moto.core.utils import camelcase_to_underscores
+from moto.dynamodb import responses
+from moto.dynamodb.comparisons import ConditionExpressionParser
 from moto.dynamodb.models import DynamoDBBackend, dynamo_type
 from moto.dynamodb.models.dynamo_type import DynamoType, Item, LimitedSizeDict
 from moto.dynamodb.models.table import Table
@@ -25,8 +29,10 @@ from moto.dynamodb.models.utilities import bytesize, dynamo_json_dump
 from moto.dynamodb.parsing import validators
 from moto.dynamodb.parsing.ast_nodes import (  # type: ignore[attr-defined]  # the module is excluded from checks
     DepthFirstTraverser,
+    Expression,
     Node,
     UpdateExpression,
+    UpdateExpressionFunction,
 )
 from moto.dynamodb.parsing.expressions import UpdateExpressionParser  # type: ignore[attr-defined]
 from moto.dynamodb.parsing.validators import ActionCountValidator, OverlappingPathsValidator
@@ -40,6 +46,7 @@ from awsclient.connection import Response
 _PlainItem: Any = Item
 _PlainTable: Any = Table
 _PlainBackend: Any = DynamoDBBackend
+_responses: Any = responses
 _OPERATION = re.compile(rb"x-amz-target: \w+\.(\w+)")
 # Below moto's limit of an item.
 _SURELY_SMALL = 400_000
@@ -95,6 +102,7 @@ class _Backend(_PlainBackend):
 
     def delete_table(self, name: str) -> Any:
         reset_model_data()  # moto remembers every item that there ever was
+        _parsed.clear()
         return super().delete_table(name)
 
     def transact_write_items(self, transact_items: list[dict[str, Any]]) -> None:
@@ -134,6 +142,8 @@ class MotoClient(OwnClient):
     def __init__(self) -> None:
         super().__init__("dynamodb")
         self._backend = _Backend("eu-central-1", "123456789012")
+        # An answer is made into JSON at once, without making it into dictionaries before.
+        _responses.dynamo_to_dict = lambda answer: answer
         self._lock = threading.Lock()
 
     def _exchange(self, request: bytes) -> Response:
@@ -165,39 +175,79 @@ class _Attributes(LimitedSizeDict):
             super().__setitem__(name, value)
 
 
-_NOT_A_NODE = object()
+# For each class of traversers and of nodes: the class under which the first processes the second, or None.
+_wanted: dict[tuple[type, type], Any] = {}
+# The parsed conditions of the current table, with the names and values that they use.
+_parsed: dict[str, tuple[Any, list[str], list[str]]] = {}
+
+
+@cache
+def _is_node(kind: type) -> bool:
+    return issubclass(kind, Node)
+
+
+@cache
+def _has_clauses(kind: type) -> bool:
+    return issubclass(kind, Expression | UpdateExpressionFunction)
 
 
 def _traverse(traverser: Any, root: Any) -> Any:
     """Does what moto does, but asks the abstract classes once about each class of nodes."""
-    processors = traverser._processing_map().items()
-    known: dict[type, Any] = {}
-
-    def process_of(kind: type) -> Any:
-        if not issubclass(kind, Node):
-            return _NOT_A_NODE
-        return next((process for wanted, process in processors if issubclass(kind, wanted)), None)
+    processes, kind = traverser._processing_map(), type(traverser)
+    before = traverser.pre_processing_of_child
+    is_prepared = kind.pre_processing_of_child is not DepthFirstTraverser.pre_processing_of_child
 
     def visit(node: Any, child_id: int) -> Any:
-        kind = type(node)
-        if kind not in known:
-            known[kind] = process_of(kind)
-        process = known[kind]
-        if process is _NOT_A_NODE:
-            return node
         for index, child in enumerate(node.children or ()):
-            traverser.pre_processing_of_child(node, index)
-            visit(child, index)
-        if process is None:
+            if is_prepared:
+                before(node, index)
+            if _is_node(type(child)):
+                visit(child, index)
+        place = kind, type(node)
+        if place not in _wanted:
+            _wanted[place] = next((wanted for wanted in processes if issubclass(type(node), wanted)), None)
+        if _wanted[place] is None:
             return node
         parent = node.parent
-        made = process(node)
+        made = processes[_wanted[place]](node)
         made.parent = parent
         if parent:
             parent.children[child_id] = made
         return made
 
     return visit(root, -1)
+
+
+def _find_clauses(node: Any, kinds: list[type]) -> list[Any]:
+    """Does what moto does, in the same way."""
+    found = []
+    for child in node.children or ():
+        if type(child) in kinds:
+            found.append(child)
+        elif _has_clauses(type(child)):
+            found += _find_clauses(child, kinds)
+    return found
+
+
+def _parse(parser: Any) -> Any:
+    """Parses a condition with these names and values once. moto does it to check the request, and to evaluate it."""
+    key = repr((parser.condition_expression, parser.expression_attribute_names, parser.expression_attribute_values))
+    if key not in _parsed:
+        _parsed[key] = _plain_parse(parser), parser.expr_attr_names_found, parser.expr_attr_values_found
+    condition, names, values = _parsed[key]
+    parser.expr_attr_names_found, parser.expr_attr_values_found = [*names], [*values]
+    return condition
+
+
+_plain_parse = ConditionExpressionParser.parse
+
+
+_plain_lex = ConditionExpressionParser._lex_condition_expression
+
+
+@cache
+def _lexed(expression: str) -> tuple[Any, ...]:
+    return tuple(_plain_lex(ConditionExpressionParser(expression, None, None)))
 
 
 def _check_root(validator: Any, expression: Any) -> Any:
@@ -209,6 +259,9 @@ for _owner, _name, _quick in (
     (DepthFirstTraverser, "traverse", _traverse),
     (ActionCountValidator, "traverse", _check_root),
     (OverlappingPathsValidator, "traverse", _check_root),
+    (Node, "find_clauses", _find_clauses),
+    (ConditionExpressionParser, "parse", _parse),
+    (ConditionExpressionParser, "_lex_condition_expression", lambda it: deque(_lexed(it.condition_expression))),
     # A parsed expression never changes: validators copy it.
     (UpdateExpressionParser, "make", staticmethod(lru_cache(maxsize=None)(UpdateExpressionParser.make))),
     (validators, "deepcopy", lambda node: pickle.loads(pickle.dumps(node))),

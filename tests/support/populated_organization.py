@@ -1,15 +1,15 @@
 """An organization with every kind of item, and checks of what remains after its deletion."""
 
+import json
 from dataclasses import dataclass
 from typing import Any
 
 from controlplane.code_host import repositories
 from controlplane.code_host.items import RepositoryItem
 from controlplane.feedback import store as feedback
-from controlplane.findings import detections, inbox, issue_attempts, publications, vendors
-from controlplane.findings.detections import Detection
-from controlplane.findings.items import RuntimeVendor
-from controlplane.organizations import defaults as default_organizations
+from controlplane.findings import inbox, intake, issue_attempts, vendors
+from controlplane.findings.intake import RuntimeVendorDetection
+from controlplane.organizations import store as organizations
 from controlplane.platform.core import ids
 from controlplane.platform.queues.outbox import delete_entry, new_entry
 from controlplane.platform.table.table import table
@@ -20,6 +20,7 @@ from controlplane.scans import findings, unlocks
 from controlplane.scans.items import ScanItem
 from tests.support.audits import history_of, make_issue, make_request, make_scan
 from tests.support.cleanup import clean_up
+from tests.support.published import publish_finding
 from tests.support.table import PREPARED
 from tests.support.world import Company, World, table_dump
 
@@ -48,11 +49,11 @@ def populate_organization(world: World, company: Company | None = None) -> Popul
     audit = audits.create_audit(project.project_id, project.websites[0].website_id, 7)
     audits.record_run(project.project_id, audit.audit_id, "passed")
     vendors.decide_vendor(project, "mixpanel", "approved", owner)
-    detections.record_detection(detection(project.project_id))
+    intake.record_detection(detection(project.project_id))
     issues = [make_issue(number) for number in range(1, 6)]
     scan = make_scan(repository, issues=issues)
     table.put_all((history_of(scan, issue).to_item() for issue in issues), PREPARED)
-    found = [publications.publish_finding(findings.as_discovery(scan, issue)) for issue in issues]
+    found = [publish_finding(findings.as_discovery(scan, issue)) for issue in issues]
     issue_attempts.begin_attempt(found[0].item_id, owner)
     inbox.change_status(found[1], "dismissed", found[1].version, owner, "Not ours")
     world.credits(company, 60)
@@ -61,24 +62,18 @@ def populate_organization(world: World, company: Company | None = None) -> Popul
     delete_entry(message)
     world.finding(company)
     world.invitation(company, f"invited-{project.slug}@example.com")
-    default_organizations.save(owner, organization_id)
+    organizations.save_default(owner, organization_id)
     feedback.submit_report(organization_id, {"category": "bug", "message": "It is slow."})
     clean_up()  # deletes what the completed scan supersedes
     request_id = make_request(repositories.get_repository(repository.repository_id))
     return PopulatedOrganization(company, secrets, project, repository, scan, request_id, audit.audit_id)
 
 
-def detection(project_id: str, vendor_id: str = "segment") -> Detection:
-    vendor = RuntimeVendor(project_id, vendor_id, "Segment", "segment.com")
-    return Detection(
-        vendor=vendor,
-        category="analytics",
-        title="Segment was seen",
-        summary="It was.",
-        priority="P2",
-        evidence=(),
-        observed_at=OBSERVED_AT,
-    )
+def detection(project_id: str, vendor_id: str = "segment", **fields: Any) -> RuntimeVendorDetection:
+    """Returns the message of a detection. fields: as senders name them."""
+    usual = {"name": "Segment", "domain": "segment.com", "category": "analytics", "observedAt": OBSERVED_AT}
+    found = {"projectId": project_id, "vendorId": vendor_id, **usual, **fields}
+    return RuntimeVendorDetection.model_validate_json(json.dumps(found))
 
 
 def kinds_containing(*texts: str) -> set[str]:

@@ -6,8 +6,7 @@ from itertools import count
 from controlplane.code_host import repositories
 from controlplane.code_host.items import RepositoryItem
 from controlplane.findings import inbox
-from controlplane.findings.items import InboxItem
-from controlplane.findings.status_history import Status
+from controlplane.findings.items import InboxItem, Status
 from controlplane.platform.queues import messages
 from controlplane.platform.queues.messages import ExecuteScan, Queue
 from controlplane.platform.queues.worker import create_worker

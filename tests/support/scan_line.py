@@ -12,7 +12,7 @@ from controlplane.platform.queues.worker import create_worker
 from controlplane.platform.table import keys
 from controlplane.platform.table.leases import MAX_ATTEMPTS
 from controlplane.platform.table.table import Delete, table
-from controlplane.scans import reads, recovery
+from controlplane.scans import failures, reads
 from controlplane.scans.items import ScanItem
 from scan_execution.app import ACCEPTED, ScanMessage
 from scan_execution.service import execute_scan, publish_scan
@@ -123,7 +123,7 @@ class ScanLine:
 
     def sweep(self) -> None:
         swept(messages.resend)
-        swept(recovery.recover_scans)
+        swept(failures.recover_scans)
 
     def wait(self, seconds: float) -> None:
         self._at += seconds
@@ -172,7 +172,7 @@ class ScanLine:
         raise LookupError("nothing was asked for")
 
     def scan(self) -> ScanItem:
-        (scan,) = reads.list_scans(self.company.organization_id, 10, None).scans
+        (scan,) = reads.list_scans(self.company.organization_id, 10, None).items
         return reads.get_scan(scan.scan_id)
 
     def published(self) -> list[InboxItem]:

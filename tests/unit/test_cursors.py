@@ -9,53 +9,44 @@ from hypothesis import strategies as st
 from controlplane.platform.core import keyring
 from controlplane.platform.core.errors import InvalidPayload
 
-BINDING = ("listProjects", "org_0123456789abcdef", "open")
+ORGANIZATION = "org_0123456789abcdef"
+BINDING = ("listProjects", ORGANIZATION, "open")
+OTHERS = (
+    ("listKeys", ORGANIZATION, "open"),
+    ("listProjects", "org_0123456789abcdeg", "open"),
+    ("listProjects", ORGANIZATION, ""),
+    ("listProjects", ORGANIZATION),
+)
 
 
 @given(st.text(alphabet=st.characters(exclude_categories=["Cs"]), min_size=1))
-def test_a_cursor_returns_its_position(position: str):
+def test_a_cursor_returns_its_position(position):
     assert keyring.open_cursor(BINDING, keyring.seal_cursor(BINDING, position)) == position
 
 
-def test_each_flipped_bit_is_refused():
+def test_each_flipped_bit_or_changed_character_and_padding_is_refused():
     cursor = keyring.seal_cursor(BINDING, "PROJECT#01j0")
     raw = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4))
+    changed = [cursor + "="]
     for bit in range(len(raw) * 8):
-        changed = bytearray(raw)
-        changed[bit // 8] ^= 1 << bit % 8
-        with pytest.raises(InvalidPayload):
-            keyring.open_cursor(BINDING, base64.urlsafe_b64encode(changed).decode().rstrip("="))
-
-
-def test_each_changed_character_is_refused():
-    cursor = keyring.seal_cursor(BINDING, "PROJECT#01j0")
+        flipped = bytearray(raw)
+        flipped[bit // 8] ^= 1 << bit % 8
+        changed.append(base64.urlsafe_b64encode(flipped).decode().rstrip("="))
     for position, character in enumerate(cursor):
-        other = "A" if character != "A" else "B"
+        changed.append(cursor[:position] + ("A" if character != "A" else "B") + cursor[position + 1 :])
+    for text in changed:
         with pytest.raises(InvalidPayload):
-            keyring.open_cursor(BINDING, cursor[:position] + other + cursor[position + 1 :])
+            keyring.open_cursor(BINDING, text)
 
 
-@pytest.mark.parametrize(
-    "binding",
-    [
-        ("listKeys", "org_0123456789abcdef", "open"),
-        ("listProjects", "org_0123456789abcdeg", "open"),
-        ("listProjects", "org_0123456789abcdef", ""),
-        ("listProjects", "org_0123456789abcdef"),
-    ],
-)
-def test_another_list_organization_or_filter_is_refused(binding: tuple[str, ...]):
-    with pytest.raises(InvalidPayload) as refusal:
-        keyring.open_cursor(binding, keyring.seal_cursor(BINDING, "PROJECT#01j0"))
-    assert refusal.value.details[0]["path"] == ["cursor"]
+def test_another_list_organization_or_filter_is_refused():
+    for binding in OTHERS:
+        with pytest.raises(InvalidPayload) as refusal:
+            keyring.open_cursor(binding, keyring.seal_cursor(BINDING, "PROJECT#01j0"))
+        assert refusal.value.details[0]["path"] == ["cursor"]
 
 
 @given(st.text())
-def test_any_other_text_is_refused_without_failing(text: str):
+def test_any_other_text_is_refused_without_failing(text):
     with pytest.raises(InvalidPayload):
         keyring.open_cursor(BINDING, text)
-
-
-def test_padding_is_not_accepted_as_another_spelling():
-    with pytest.raises(InvalidPayload):
-        keyring.open_cursor(BINDING, keyring.seal_cursor(BINDING, "PROJECT#01j0") + "=")

@@ -1,26 +1,24 @@
-"""A request's time budget: what counts toward it, and how much is left."""
+"""A request's time budget: what counts toward it, how much is left, and that connections wait no longer."""
+
+import socket
+from http.client import HTTPConnection
+from io import BytesIO
 
 import pytest
 
 from controlplane.platform.core import deadline
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.seconds = 1000.0
-
-    def __call__(self) -> float:
-        return self.seconds
+from dashboard.access.provider import _BoundedConnection, _BoundedStream
+from tests.functional.conftest import FakeClock
 
 
 @pytest.fixture
-def now(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    clock = Clock()
+def now(monkeypatch: pytest.MonkeyPatch) -> FakeClock:
+    clock = FakeClock()
     monkeypatch.setattr(deadline, "source", clock)
     return clock
 
 
-def test_without_a_budget_nothing_is_limited(now: Clock):
+def test_without_a_budget_nothing_is_limited(now):
     with deadline.spending():
         now.seconds += 1000
         assert deadline.remaining() is None
@@ -29,7 +27,7 @@ def test_without_a_budget_nothing_is_limited(now: Clock):
         assert not deadline.is_over()
 
 
-def test_only_time_inside_calls_counts(now: Clock):
+def test_only_time_inside_calls_counts(now):
     with deadline.budget(5):
         now.seconds += 100
         with deadline.spending():
@@ -39,7 +37,7 @@ def test_only_time_inside_calls_counts(now: Clock):
         assert deadline.remaining() == 3
 
 
-def test_calls_add_up_and_nested_calls_count_once(now: Clock):
+def test_calls_add_up_and_nested_calls_count_once(now):
     with deadline.budget(5):
         with deadline.spending(), deadline.spending():
             now.seconds += 2
@@ -57,7 +55,7 @@ def test_calls_add_up_and_nested_calls_count_once(now: Clock):
         assert deadline.is_over()
 
 
-def test_two_threads_can_begin_and_end_calls_at_once(now: Clock, monkeypatch: pytest.MonkeyPatch):
+def test_two_threads_can_begin_and_end_calls_at_once(now, monkeypatch):
     first, second = deadline.spending(), deadline.spending()
     pending = [second]
 
@@ -77,7 +75,7 @@ def test_two_threads_can_begin_and_end_calls_at_once(now: Clock, monkeypatch: py
         assert deadline.remaining() == 5
 
 
-def test_a_nested_budget_is_never_longer_and_is_charged_to_the_outer_one(now: Clock):
+def test_a_nested_budget_is_never_longer_and_is_charged_to_the_outer_one(now):
     with deadline.budget(5):
         with deadline.budget(2), deadline.spending():
             now.seconds += 1.5
@@ -97,7 +95,7 @@ class Context:
         return self.milliseconds
 
 
-def test_calls_end_before_lambda_ends_the_invocation(now: Clock):
+def test_calls_end_before_lambda_ends_the_invocation(now):
     with deadline.invocation(Context(3_250)):
         assert deadline.remaining() == 3
         now.seconds += 1  # all time counts, not only that inside calls
@@ -115,7 +113,28 @@ def test_calls_end_before_lambda_ends_the_invocation(now: Clock):
         assert deadline.remaining() is None
 
 
-def test_a_budget_ends_with_its_request(now: Clock):
+def test_a_budget_ends_with_its_request(now):
     with pytest.raises(ValueError, match="x"), deadline.budget(5), deadline.spending():
         raise ValueError("x")
     assert deadline.remaining() is None
+
+
+class Connection(_BoundedConnection, HTTPConnection):
+    """A connection of a library that honors the deadline."""
+
+
+def test_a_connection_and_each_read_wait_no_longer_than_what_is_left():
+    connection = Connection("127.0.0.1", 1, timeout=3)
+    with socket.socket() as sock:
+        sock.settimeout(3)
+        stream = _BoundedStream(BytesIO(b"ab"), sock)  # type: ignore[arg-type]
+        for seconds in (2, 1):
+            assert connection.timeout == 3
+            with deadline.budget(seconds), deadline.spending():
+                assert connection.timeout <= seconds
+                assert stream.readinto(bytearray(1)) == 1
+            assert sock.gettimeout() <= seconds
+        assert stream.readinto(bytearray(1)) == 0
+        assert sock.gettimeout() == 3
+        with deadline.budget(0), pytest.raises(TimeoutError):
+            stream.readinto(bytearray(1))

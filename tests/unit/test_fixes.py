@@ -18,71 +18,46 @@ def project(*technologies: str, vendors: tuple[str, ...] = ()) -> Project:
     return Project(frozenset(technologies), frozenset(vendors))
 
 
-class TestChoice:
-    def test_a_next_application_gets_c15t_for_next(self):
-        fix = fix_for(finding("app/layout.tsx", "posthog"), project("nextjs", "react", "npm"))
-        assert fix is not None
-        assert fix.packages == ("@c15t/nextjs@^2.2", "@c15t/scripts@^2.2")
-        assert fix.language == "tsx"
-        assert "import { posthog } from '@c15t/scripts/posthog';" in fix.code
-        assert "loadMode: 'after-consent'" in fix.code
-
-    def test_a_react_application_gets_c15t_for_react(self):
-        fix = fix_for(finding("src/App.jsx", "meta-pixel"), project("react", "vite", "yarn"))
-        assert fix is not None
-        assert fix.packages == ("@c15t/react@^2.2", "@c15t/scripts@^2.2")
-        assert "'use client'" not in fix.code
-
-    @each("path", ["src/main.ts", "src/App.vue", "src/routes/+layout.svelte", "src/pages/index.astro"])
-    def test_another_project_with_a_build_gets_c15t_without_a_framework(self, path):
-        fix = fix_for(finding(path, "hotjar"), project("vite", "pnpm"))
-        assert fix is not None
-        assert fix.packages == ("c15t@^2.2", "@c15t/scripts@^2.2")
-        assert "saveConsents('necessary')" in fix.code
-
-    def test_a_vendor_without_a_helper_is_a_script_with_a_category(self):
-        fix = fix_for(finding("src/main.ts", "yandex-metrica"), project("vite", "npm"))
-        assert fix is not None
-        assert fix.packages == ("c15t@^2.2",)
-        assert "{ id: 'yandex-metrica', src: 'https://mc.yandex.ru/…', category: 'measurement' }" in fix.code
-
-    @each(("vendor", "call"), [
+NEXT, PHONE = project("nextjs", "react", "npm"), project("react-native", "react", "npm")
+STATIC, ERB = project("jekyll"), "app/views/layouts/application.html.erb"
+# A finding's file and vendor, its project, the packages of the fix, and what its code says and doesn't say.
+CHOSEN = [
+    ("app/layout.tsx", "posthog", NEXT, ("@c15t/nextjs@^2.2", "@c15t/scripts@^2.2"),
+     "import { posthog } from '@c15t/scripts/posthog';", ""),
+    ("app/layout.tsx", "posthog", NEXT, ("@c15t/nextjs@^2.2", "@c15t/scripts@^2.2"), "loadMode: 'after-consent'", ""),
+    ("src/App.jsx", "meta-pixel", project("react", "vite", "yarn"), ("@c15t/react@^2.2", "@c15t/scripts@^2.2"), "",
+     "'use client'"),
+    *((path, "hotjar", project("vite", "pnpm"), ("c15t@^2.2", "@c15t/scripts@^2.2"), "saveConsents('necessary')", "")
+      for path in ("src/main.ts", "src/App.vue", "src/routes/+layout.svelte", "src/pages/index.astro")),
+    # A vendor without a helper is a script with a category.
+    ("src/main.ts", "yandex-metrica", project("vite", "npm"), ("c15t@^2.2",),
+     "{ id: 'yandex-metrica', src: 'https://mc.yandex.ru/…', category: 'measurement' }", ""),
+    # A page without a build gets the vendor's consent API, or loads it by its banner.
+    *((ERB, vendor, project("rails", "npm"), (), call, "c15t") for vendor, call in (
         ("google-tag-manager", "gtag('consent', 'default'"), ("meta-pixel", "fbq('consent', 'revoke')"),
         ("tiktok-pixel", "ttq.holdConsent()"), ("matomo-cloud", "['requireConsent']"),
-    ])  # fmt: skip
-    def test_a_page_without_a_build_gets_the_vendors_consent_api(self, vendor, call):
-        fix = fix_for(finding("app/views/layouts/application.html.erb", vendor), project("rails", "npm"))
-        assert fix is not None
-        assert call in fix.code
-        assert fix.packages == ()
+    )),
+    ("_layouts/default.html", "statcounter", STATIC, (), "function loadStatcounter() {", "c15t"),
+    ("app/layout.tsx", "hotjar", project("nextjs", "npm", vendors=("cookiebot",)), (),
+     'data-cookieconsent="statistics"', "c15t"),
+    ("App.tsx", "mixpanel", PHONE, (), "opt_out_tracking_by_default", "c15t"),
+    ("about.html", "youtube", project(), (), "youtube-nocookie.com", "c15t"),
+]  # fmt: skip
 
-    def test_a_page_without_a_build_loads_a_vendor_without_an_api_by_its_banner(self):
-        fix = fix_for(finding("_layouts/default.html", "statcounter"), project("jekyll"))
-        assert fix is not None
-        assert "function loadStatcounter() {" in fix.code
 
-    def test_a_project_keeps_its_consent_manager(self):
-        fix = fix_for(finding("app/layout.tsx", "hotjar"), project("nextjs", "npm", vendors=("cookiebot",)))
-        assert fix is not None
-        assert 'data-cookieconsent="statistics"' in fix.code
-        assert "c15t" not in fix.code
+@each("case", CHOSEN, ids=lambda case: f"{case[0]} {case[1]}")
+def test_a_fix_fits_the_project(case):
+    path, vendor, kind, packages, said, unsaid = case
+    fix = fix_for(finding(path, vendor), kind)
+    assert (fix.packages, said in fix.code, bool(unsaid) and unsaid in fix.code) == (packages, True, False)
+    assert fix.language == "tsx" or kind is not NEXT
 
-    def test_an_application_for_phones_gets_an_option_of_the_sdk(self):
-        phone = project("react-native", "react", "npm")
-        fix = fix_for(finding("App.tsx", "mixpanel"), phone)
-        assert fix is not None
-        assert "opt_out_tracking_by_default" in fix.code
-        assert fix_for(finding("App.tsx", "google-ads"), phone) is None
 
-    def test_a_player_is_embedded_without_cookies(self):
-        fix = fix_for(finding("about.html", "youtube"), project())
-        assert fix is not None
-        assert "youtube-nocookie.com" in fix.code
-
-    def test_only_findings_about_loading_one_vendor_have_a_fix(self):
-        assert fix_for(finding("a.js", "hotjar", category="personal-data"), project()) is None
-        assert fix_for(finding("a.js"), project()) is None
-        assert fix_for(finding("a.js", "hotjar", "heap"), project()) is None
+def test_only_findings_about_loading_one_vendor_have_a_fix():
+    assert fix_for(finding("a.js", "hotjar", category="personal-data"), project()) is None
+    assert fix_for(finding("a.js"), project()) is None
+    assert fix_for(finding("a.js", "hotjar", "heap"), project()) is None
+    assert fix_for(finding("App.tsx", "google-ads"), PHONE) is None
 
 
 class TestFacts:

@@ -36,7 +36,7 @@ SEALED = "AcNxyuyVQkZyXa6mk6iekEQF1suh99sEspAyOJe8yhGj8u5tZD+ZtqHksT9GVln6sere5Z
     ],
     ids=["a secret", "while a key is added", "after the switch"],
 )
-def test_signatures_remain_valid_while_keys_are_rotated(secret: SigningSecret, monkeypatch: pytest.MonkeyPatch):
+def test_signatures_remain_valid_while_keys_are_rotated(secret, monkeypatch):
     use_ring(monkeypatch, secret)
     assert tokens.family_of(REFRESH_TOKEN) == "0123456789abcdef"
     assert SUCCESSORS in tokens.successors_of(REFRESH_TOKEN)
@@ -51,7 +51,7 @@ def test_signatures_remain_valid_while_keys_are_rotated(secret: SigningSecret, m
         keyring.unseal("web_2", SEALED)
 
 
-def test_the_current_key_signs(monkeypatch: pytest.MonkeyPatch):
+def test_the_current_key_signs(monkeypatch):
     use_ring(monkeypatch, SigningSecret(current=SECRET, next=NEW))
     assert tokens.successors_of(REFRESH_TOKEN)[0] == SUCCESSORS
     assert keyring.seal_cursor(BINDING, POSITION) == CURSOR
@@ -68,7 +68,7 @@ def test_a_text_is_never_sealed_in_the_same_way_twice():
     assert keyring.seal("web_1", "x" * 32) != keyring.seal("web_1", "x" * 32)
 
 
-def test_a_function_without_the_secret_fails_with_a_telling_name(monkeypatch: pytest.MonkeyPatch):
+def test_a_function_without_the_secret_fails_with_a_telling_name(monkeypatch):
     use_ring(monkeypatch, None)
     with pytest.raises(NoSigningSecret):
         tokens.keyed_digest("form", "x")

@@ -62,6 +62,9 @@ out["schemes"] = [HTTPBearer(bearerFormat="JWT").model.model_dump(mode="json", e
 """
 
 
+LAZY = "from controlplane.platform.core import lazy_imports\n"
+
+
 def run(code: str) -> dict:
     """Returns the value of `out` after a new interpreter has run the code."""
     script = "import sys\nout = {}\n" + dedent(code) + "\nimport json\nprint(json.dumps(out))"
@@ -77,63 +80,60 @@ def run(code: str) -> dict:
     return json.loads(done.stdout)
 
 
-class TestImport:
-    def test_fastapi_serves_a_request_without_unneeded_modules(self):
-        out = run(
-            "from controlplane.platform.core import lazy_imports\n"
-            + APP
-            + "out['answer'] = ask(build(telemetry=lazy_imports.TELEMETRY_OFF))\n"
-            "out['slim'], out['modules'] = lazy_imports.SLIM_FASTAPI, sorted(sys.modules)"
-        )
-        assert out["slim"], "FastAPI has changed: the placeholders no longer fit it"
-        assert out["answer"] == [200, '{"name":"x","size":2}']
-        heavy = {"fastapi.openapi.models", "email_validator", "importlib.metadata"}
-        assert not [
-            name
-            for name in out["modules"]
-            if name in heavy or name.startswith("pydantic.v1") or name.partition(".")[0] == "opentelemetry"
-        ]
-
-    def test_pydantic_searches_no_plugins(self):
-        out = run("""
-            import importlib.metadata
-            searched = []
-            importlib.metadata.entry_points = lambda **given: searched.append(given) or ()
-            from controlplane.platform.core import lazy_imports
-            from pydantic import create_model
-            create_model("Thing", name=(str, ...))
-            out["searched"] = searched
-        """)
-        assert out["searched"] == []
-
-    def test_other_importers_get_no_placeholder(self):
-        out = run("""
-            from controlplane.platform.core import lazy_imports
-            import fastapi.openapi.models, opentelemetry.trace, importlib.metadata, annotated_doc
-            out["models"] = issubclass(fastapi.openapi.models.Schema, fastapi.openapi.models.BaseModel)
-            out["files"] = all(module.__file__ for module in (opentelemetry.trace, importlib.metadata))
-            out["text"] = annotated_doc.Doc("text").documentation
-        """)
-        assert out == {"models": True, "files": True, "text": "text"}
-
-    def test_a_fastapi_that_is_already_imported_stays(self):
-        out = run("""
-            import fastapi
-            from controlplane.platform.core import lazy_imports
-            out["slim"] = lazy_imports.SLIM_FASTAPI
-        """)
-        assert out["slim"] is False
-
-    def test_an_incompatible_fastapi_is_imported_as_usual(self):
-        out = run(CHANGED_FASTAPI + APP + "out['answer'], out['slim'] = ask(build()), lazy_imports.SLIM_FASTAPI\n")
-        assert out == {"answer": [200, '{"name":"x","size":2}'], "slim": False}
+def test_fastapi_serves_a_request_without_unneeded_modules():
+    served = "out['answer'], out['modules'] = ask(build(%s)), [*sys.modules]\n"
+    out = run(LAZY + APP + served % "telemetry=lazy_imports.TELEMETRY_OFF" + "out['slim'] = lazy_imports.SLIM_FASTAPI")
+    assert out["slim"], "FastAPI has changed: the placeholders no longer fit it"
+    assert out["answer"] == [200, '{"name":"x","size":2}']
+    heavy = {"fastapi.openapi.models", "email_validator", "importlib.metadata"}
+    assert not [
+        name
+        for name in out["modules"]
+        if name in heavy or name.startswith("pydantic.v1") or name.partition(".")[0] == "opentelemetry"
+    ]
+    traced = run(LAZY + APP + served % "")
+    assert (traced["answer"], "opentelemetry.trace" in traced["modules"]) == (out["answer"], True)
 
 
-class TestSchemas:
-    def test_models_are_validated_and_described_as_with_pydantics_own_descriptions(self):
-        model = """
-            from typing import Annotated, TypedDict
-            from pydantic import BaseModel, Field
+def test_importing_searches_no_plugins_and_collects_no_garbage_until_it_is_finished():
+    out = run("""
+        import gc, importlib.metadata
+        searched = []
+        importlib.metadata.entry_points = lambda **given: searched.append(given) or ()
+        from controlplane.platform.core import lazy_imports
+        from pydantic import create_model
+        create_model("Thing", name=(str, ...))
+        out["searched"], out["during"] = searched, gc.isenabled()
+        lazy_imports.finish()
+        out["after"], out["frozen"] = gc.isenabled(), gc.get_freeze_count() > 1000
+    """)
+    assert out == {"searched": [], "during": False, "after": True, "frozen": True}
+
+
+def test_other_importers_get_no_placeholder_and_an_imported_fastapi_stays():
+    out = run("""
+        from controlplane.platform.core import lazy_imports
+        import fastapi.openapi.models, opentelemetry.trace, importlib.metadata, annotated_doc
+        out["models"] = issubclass(fastapi.openapi.models.Schema, fastapi.openapi.models.BaseModel)
+        out["files"] = all(module.__file__ for module in (opentelemetry.trace, importlib.metadata))
+        out["text"] = annotated_doc.Doc("text").documentation
+    """)
+    assert out == {"models": True, "files": True, "text": "text"}
+    assert run("import fastapi\n" + LAZY + "out['slim'] = lazy_imports.SLIM_FASTAPI") == {"slim": False}
+
+
+def test_an_incompatible_fastapi_is_imported_as_usual():
+    out = run(CHANGED_FASTAPI + APP + "out['answer'], out['slim'] = ask(build()), lazy_imports.SLIM_FASTAPI\n")
+    assert out == {"answer": [200, '{"name":"x","size":2}'], "slim": False}
+
+
+def test_documents_schemes_and_models_are_the_same_as_without_it():
+    described = (
+        APP
+        + SCHEMES
+        + dedent("""
+            from typing import TypedDict
+            from pydantic import Field
 
             class Part(TypedDict):
                 name: str
@@ -146,13 +146,31 @@ class TestSchemas:
                 Whole(size=0, parts=[{}])
             except ValueError as error:
                 out["problems"] = error.errors(include_url=False)
-            out["schema"] = Whole.model_json_schema()
-        """
-        slim = run(
-            "from controlplane.platform.core import lazy_imports\nassert lazy_imports.SLIM_CORE_SCHEMA\n"
-            + dedent(model)
-        )
-        assert slim == run(model)
+            out["schema"], out["document"] = Whole.model_json_schema(), build(title="t", version="1").openapi()
+        """)
+    )
+    assert run(LAZY + described) == run(described)
+
+
+def test_a_pydantic_1_model_is_still_refused():
+    out = run("""
+        import warnings
+        warnings.simplefilter("ignore")
+        from controlplane.platform.core import lazy_imports
+        from fastapi import FastAPI
+        from pydantic import v1
+
+        class Old(v1.BaseModel):
+            name: str
+
+        app = FastAPI()
+        try:
+            @app.post("/")
+            async def create(old: Old): ...
+        except Exception as error:
+            out["refused"] = type(error).__name__
+    """)
+    assert out == {"refused": "PydanticV1NotSupportedError"}
 
 
 class TestDataclasses:
@@ -182,7 +200,7 @@ class TestDataclasses:
         file.write_bytes(dataclass_code.dump(sources))
     """
 
-    def test_a_dataclass_takes_its_methods_from_the_file(self, tmp_path: Path):
+    def test_a_dataclass_takes_its_methods_from_the_file(self, tmp_path):
         out = run(f"FOLDER = {str(tmp_path)!r}\n{dedent(self.PROGRAM)}" + dedent("""
             ordinary = builtins.exec
             builtins.exec = lambda code, *given: compiled.append(type(code).__name__) or ordinary(code, *given)
@@ -202,62 +220,10 @@ class TestDataclasses:
         assert set(out["compiled"]) == {"code", "str"}  # the class that the file doesn't have is compiled
         assert out["compiled"][0] == "code"
 
-    def test_the_file_of_another_python_is_ignored(self, tmp_path: Path):
+    def test_the_file_of_another_python_is_ignored(self, tmp_path):
         out = run(f"FOLDER = {str(tmp_path)!r}\n{dedent(self.PROGRAM)}" + dedent("""
             file.write_bytes(b"\\0\\0" + file.read_bytes()[2:])
             dataclass_code.install(file)
             out["installed"] = "exec" in vars(dataclasses)
         """))  # fmt: skip
         assert out == {"installed": False}
-
-
-class TestUnchanged:
-    def test_the_openapi_document_is_unchanged(self):
-        document = APP + "\nout['document'] = build(title='t', version='1').openapi()"
-        assert run("from controlplane.platform.core import lazy_imports\n" + document) == run(document)
-
-    def test_a_security_scheme_is_unchanged(self):
-        scheme = APP + SCHEMES
-        assert run("from controlplane.platform.core import lazy_imports\n" + scheme) == run(scheme)
-
-    def test_telemetry_can_be_left_on(self):
-        out = run(
-            "from controlplane.platform.core import lazy_imports\n"
-            + APP
-            + "out['answer'], out['modules'] = ask(build()), [*sys.modules]"
-        )
-        assert out["answer"] == [200, '{"name":"x","size":2}']
-        assert "opentelemetry.trace" in out["modules"]
-
-    def test_a_pydantic_1_model_is_still_refused(self):
-        out = run("""
-            import warnings
-            warnings.simplefilter("ignore")
-            from controlplane.platform.core import lazy_imports
-            from fastapi import FastAPI
-            from pydantic import v1
-
-            class Old(v1.BaseModel):
-                name: str
-
-            app = FastAPI()
-            try:
-                @app.post("/")
-                async def create(old: Old): ...
-                out["refused"] = None
-            except Exception as error:
-                out["refused"] = type(error).__name__
-        """)
-        assert out["refused"] == "PydanticV1NotSupportedError"
-
-
-class TestGarbageCollection:
-    def test_garbage_collection_is_off_during_import_and_on_afterward(self):
-        out = run("""
-            import gc
-            from controlplane.platform.core import lazy_imports
-            out["during"] = gc.isenabled()
-            lazy_imports.finish()
-            out["after"], out["frozen"] = gc.isenabled(), gc.get_freeze_count() > 1000
-        """)
-        assert out == {"during": False, "after": True, "frozen": True}

@@ -25,20 +25,14 @@ def test_objects_at_the_limits_are_read():
             reader.parse_strictly(over)
 
 
-class TestDetails:
-    def test_a_few_problems_are_listed(self):
-        problems = [{"code": "c", "message": "m", "path": ["a", str(number)]} for number in range(MAX_DETAILS)]
-        assert InvalidPayload(details=problems).details == problems
-
-    def test_further_problems_are_counted(self):
-        problems = [{"code": "c", "message": "m", "path": []}] * (MAX_DETAILS + 1_234)
-        *listed, last = InvalidPayload(details=problems).details
-        assert listed == problems[:MAX_DETAILS]
-        assert last == {"code": "more", "message": "1,234 more problems are not listed.", "path": []}
-
-    def test_long_texts_are_truncated(self):
-        (shown,) = InvalidPayload.at(["a" * 10**4] * 10**3, "m" * 10**4).details
-        assert {shown["message"], *shown["path"]} == {"m" * 299 + "…", "a" * 299 + "…"}
-        assert len(shown["path"]) == 70
-        longest = {"code": "c", "message": "m" * 300, "path": ["a" * 300] * 70}
-        assert InvalidPayload(details=[longest]).details == [longest]
+def test_only_some_problems_are_listed_and_long_texts_are_truncated():
+    problem = {"code": "c", "message": "m", "path": ["a"]}
+    assert InvalidPayload(details=[problem] * MAX_DETAILS).details == [problem] * MAX_DETAILS
+    *listed, last = InvalidPayload(details=[problem] * (MAX_DETAILS + 1_234)).details
+    assert listed == [problem] * MAX_DETAILS
+    assert last == {"code": "more", "message": "1,234 more problems are not listed.", "path": []}
+    (shown,) = InvalidPayload.at(["a" * 10**4] * 10**3, "m" * 10**4).details
+    assert {shown["message"], *shown["path"]} == {"m" * 299 + "…", "a" * 299 + "…"}
+    assert len(shown["path"]) == 70
+    longest = {"code": "c", "message": "m" * 300, "path": ["a" * 300] * 70}
+    assert InvalidPayload(details=[longest]).details == [longest]

@@ -18,10 +18,6 @@ PARTS: tuple[dict[str, Any], ...] = (
 )
 
 
-def read(limit_bytes: int) -> bytes:
-    return received(PARTS, limit_bytes).raw_body
-
-
 def received(parts: Iterable[dict[str, Any]], limit_bytes: int = 100, headers: Headers = ()) -> RequestReader:
     left = iter(parts)
 
@@ -34,13 +30,10 @@ def received(parts: Iterable[dict[str, Any]], limit_bytes: int = 100, headers: H
     return reader
 
 
-def test_the_parts_of_a_body_are_joined():
-    assert read(3) == b"abc"
-
-
-def test_the_limit_applies_to_all_parts_together():
+def test_the_parts_of_a_body_are_joined_and_limited_together():
+    assert received(PARTS, 3).raw_body == b"abc"
     with pytest.raises(PayloadTooLarge):
-        read(2)
+        _ = received(PARTS, 2).raw_body
 
 
 def test_the_case_of_a_media_type_and_of_an_encoding_doesnt_matter():

@@ -40,7 +40,7 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 class TestPrepare:
-    def test_names_what_is_unreleased_and_tags_the_commit(self, root: Path):
+    def test_names_what_is_unreleased_and_tags_the_commit(self, root):
         releases.prepare(root, "0.2.0", _DAY)
         changelog = (root / "CHANGELOG.md").read_text()
         named = f"## Unreleased\n\n## 0.2.0 ({_DAY})\n\n- New.\n\n## 0.1.0 (2026-10-31)\n\n- Old.\n"
@@ -51,43 +51,37 @@ class TestPrepare:
         assert git(root, "tag", "--points-at", "HEAD") == "v0.2.0"
         assert git(root, "tag", "--list", "--format=%(contents)", "v0.2.0") == "0.2.0\n\n- New."
 
-    @pytest.mark.parametrize(
-        ("version", "reason"),
-        [("0.1.0", "isn't newer"), ("0.0.9", "isn't newer"), ("v0.2.0", "three numbers"), ("0.2", "three numbers")],
-    )
-    def test_refuses_an_old_or_malformed_version(self, root: Path, version: str, reason: str):
-        with pytest.raises(Refused, match=reason):
-            releases.prepare(root, version, _DAY)
+    def test_refuses_an_old_or_malformed_version_and_compares_versions_as_numbers(self, root):
+        for version, reason in {
+            "0.1.0": "isn't newer",
+            "0.0.9": "isn't newer",
+            "v0.2.0": "three numbers",
+            "0.2": "three numbers",
+        }.items():
+            with pytest.raises(Refused, match=reason):
+                releases.prepare(root, version, _DAY)
         assert git(root, "tag") == git(root, "status", "--porcelain") == ""
-
-    def test_compares_versions_as_numbers(self, root: Path):
         releases.prepare(root, "0.10.0", _DAY)
-        (root / "CHANGELOG.md").write_text(
-            (root / "CHANGELOG.md").read_text().replace("## Unreleased\n", "## Unreleased\n\n- Newer.\n")
-        )
+        with pytest.raises(Refused, match="nothing under Unreleased"):
+            releases.prepare(root, "0.11.0", _DAY)
+        changelog = (root / "CHANGELOG.md").read_text()
+        (root / "CHANGELOG.md").write_text(changelog.replace("## Unreleased\n", "## Unreleased\n\n- Newer.\n"))
         git(root, "commit", "--quiet", "--all", "--message", "second")
         with pytest.raises(Refused, match="isn't newer"):
             releases.prepare(root, "0.9.0", _DAY)
 
-    def test_refuses_a_changed_working_tree(self, root: Path):
-        (root / "pyproject.toml").write_text('version = "0.1.0"\n')
-        with pytest.raises(Refused, match="Commit or discard"):
-            releases.prepare(root, "0.2.0", _DAY)
-
-    def test_refuses_an_existing_tag(self, root: Path):
+    def test_refuses_an_existing_tag_and_a_changed_working_tree(self, root):
         git(root, "tag", "v0.2.0")
         with pytest.raises(Refused, match=r"already a tag v0\.2\.0"):
             releases.prepare(root, "0.2.0", _DAY)
         assert git(root, "status", "--porcelain") == ""
-
-    def test_refuses_a_release_without_news(self, root: Path):
-        releases.prepare(root, "0.2.0", _DAY)
-        with pytest.raises(Refused, match="nothing under Unreleased"):
+        (root / "pyproject.toml").write_text('version = "0.1.0"\n')
+        with pytest.raises(Refused, match="Commit or discard"):
             releases.prepare(root, "0.3.0", _DAY)
 
 
 class TestCommit:
-    def test_a_release_is_the_commit_that_named_it_even_without_its_tag(self, root: Path):
+    def test_a_release_is_the_commit_that_named_it_even_without_its_tag(self, root):
         releases.prepare(root, "0.2.0", _DAY)
         git(root, "tag", "--delete", "v0.2.0")
         named = git(root, "rev-parse", "HEAD")
@@ -95,45 +89,31 @@ class TestCommit:
         git(root, "commit", "--quiet", "--all", "--message", "second")
         assert releases.commit_of(root, "0.2.0") == named != git(root, "rev-parse", "HEAD")
 
-    def test_a_release_that_was_named_with_other_changes_is_found(self, root: Path):
+    def test_a_release_that_was_named_with_other_changes_is_found_and_an_unnamed_one_refused(self, root):
         assert releases.commit_of(root, "0.1.0") == git(root, "rev-parse", "HEAD")
-
-    def test_refuses_a_release_that_no_commit_named(self, root: Path):
         with pytest.raises(Refused, match=r"No commit named 0\.2\.0"):
             releases.commit_of(root, "0.2.0")
 
-    def test_a_clone_without_history_has_none(self, root: Path, tmp_path: Path):
-        releases.prepare(root, "0.2.0", _DAY)
-        git(root, "clone", "--quiet", "--depth=1", f"file://{root}", str(tmp_path / "clone"))
-        assert releases.commit_of(tmp_path / "clone", "0.2.0") is None
+
+def test_a_clone_without_history_has_no_commit_of_a_release_and_no_last_one(root, tmp_path):
+    releases.prepare(root, "0.2.0", _DAY)
+    git(root, "clone", "--quiet", "--depth=1", f"file://{root}", str(tmp_path / "clone"))
+    assert releases.commit_of(tmp_path / "clone", "0.2.0") is None
+    assert releases.last_release(tmp_path / "clone") is None
 
 
-class TestLastRelease:
-    """Finds the release that the template is compared with."""
-
-    def test_work_is_compared_with_the_newest_release(self, root: Path):
-        releases.prepare(root, "0.2.0", _DAY)
-        released = git(root, "rev-parse", "HEAD")
-        git(root, "commit", "--quiet", "--allow-empty", "--message", "second")
-        assert releases.last_release(root) == ("0.2.0", released)
-
-    def test_a_release_is_compared_with_the_release_before(self, root: Path):
-        first = git(root, "rev-parse", "HEAD")
-        releases.prepare(root, "0.2.0", _DAY)
-        assert releases.last_release(root) == ("0.1.0", first)
-
-    def test_changes_of_a_release_that_arent_committed_are_compared_with_it(self, root: Path):
-        releases.prepare(root, "0.2.0", _DAY)
-        (root / "template.yaml").write_text("Resources: {}\n")
-        assert releases.last_release(root) == ("0.2.0", git(root, "rev-parse", "HEAD"))
-
-    def test_the_first_release_is_compared_with_nothing(self, root: Path):
-        assert releases.last_release(root) is None
-
-    def test_a_clone_without_history_is_compared_with_nothing(self, root: Path, tmp_path: Path):
-        releases.prepare(root, "0.2.0", _DAY)
-        git(root, "clone", "--quiet", "--depth=1", f"file://{root}", str(tmp_path / "clone"))
-        assert releases.last_release(tmp_path / "clone") is None
+def test_the_template_is_compared_with_the_release_before_the_commit(root):
+    first = git(root, "rev-parse", "HEAD")
+    assert releases.last_release(root) is None
+    releases.prepare(root, "0.2.0", _DAY)
+    assert releases.last_release(root) == ("0.1.0", first)
+    released = git(root, "rev-parse", "HEAD")
+    # Changes of a release that aren't committed are compared with it, and so is later work.
+    (root / "template.yaml").write_text("Resources: {}\n")
+    assert releases.last_release(root) == ("0.2.0", released)
+    (root / "template.yaml").unlink()
+    git(root, "commit", "--quiet", "--allow-empty", "--message", "second")
+    assert releases.last_release(root) == ("0.2.0", released)
 
 
 class Stacks:
@@ -182,51 +162,30 @@ def built(root: Path) -> Path:
     return template
 
 
-class TestPublish:
-    def test_keeps_the_packaged_template_next_to_the_artifacts(
-        self, root: Path, built: Path, ran: list[tuple[str, ...]]
-    ):
-        assert releases.publish(root, built) == f"s3://{_BUCKET}/assent/releases/0.2.0/template.yaml"
-        (command,) = ran
-        assert command[-3:] == ("--resolve-s3", "--s3-prefix", "assent/releases/0.2.0")
-
-    def test_never_replaces_a_published_release(self, root: Path, built: Path, ran: list[tuple[str, ...]]):
+def test_a_release_is_published_once_without_its_tag_and_deployed_with_the_options(root, built, ran):
+    git(root, "tag", "--delete", "v0.2.0")
+    assert releases.publish(root, built) == f"s3://{_BUCKET}/assent/releases/0.2.0/template.yaml"
+    (command,) = ran
+    assert command[-3:] == ("--resolve-s3", "--s3-prefix", "assent/releases/0.2.0")
+    built.write_text("another build")
+    with pytest.raises(Refused, match=r"0\.2\.0 has been published"):
         releases.publish(root, built)
-        built.write_text("another build")
-        with pytest.raises(Refused, match=r"0\.2\.0 has been published"):
-            releases.publish(root, built)
-        releases.deploy("0.2.0", root / "built" / "found.yaml", [])
-        assert (root / "built" / "found.yaml").read_text() == "packaged: 0.2.0"
+    found = root / "built" / "releases" / "0.2.0.yaml"
+    releases.deploy("0.2.0", found, ["--stack-name", "other"])
+    assert found.read_text() == "packaged: 0.2.0"
+    assert ran[-1] == ("deploy", "--template-file", str(found), "--stack-name", "other")
 
-    def test_needs_no_tag(self, root: Path, built: Path, ran: list[tuple[str, ...]]):
-        git(root, "tag", "--delete", "v0.2.0")
-        assert releases.publish(root, built)
 
-    def test_refuses_what_was_not_released(self, root: Path, built: Path, ran: list[tuple[str, ...]]):
-        (root / "new").write_text("")
+def test_what_was_not_released_or_not_published_is_refused(root, built, ran, monkeypatch):
+    (root / "new").write_text("")
+    for _ in range(2):
         with pytest.raises(Refused, match=r"Check out v0\.2\.0"):
             releases.publish(root, built)
         git(root, "add", ".")
-        git(root, "commit", "--quiet", "--message", "later")
-        with pytest.raises(Refused, match=r"Check out v0\.2\.0"):
-            releases.publish(root, built)
-        assert ran == []
-
-
-class TestDeploy:
-    def test_deploys_what_was_published_with_the_options(self, root: Path, built: Path, ran: list[tuple[str, ...]]):
-        releases.publish(root, built)
-        found = root / "built" / "releases" / "0.2.0.yaml"
-        releases.deploy("0.2.0", found, ["--stack-name", "other"])
-        assert found.read_text() == "packaged: 0.2.0"
-        assert ran[-1] == ("deploy", "--template-file", str(found), "--stack-name", "other")
-
-    def test_refuses_a_release_that_was_not_published(self, tmp_path: Path, ran: list[tuple[str, ...]]):
-        with pytest.raises(Refused, match=r"has no release 0\.3\.0"):
-            releases.deploy("0.3.0", tmp_path / "found.yaml", [])
-        assert ran == []
-
-    def test_refuses_an_account_without_artifacts(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-        monkeypatch.setattr(releases, "_client", lambda _: Stacks())
-        with pytest.raises(Refused, match="no artifact bucket"):
-            releases.deploy("0.2.0", tmp_path / "found.yaml", [])
+        git(root, "commit", "--quiet", "--allow-empty", "--message", "later")
+    with pytest.raises(Refused, match=r"has no release 0\.3\.0"):
+        releases.deploy("0.3.0", root / "found.yaml", [])
+    monkeypatch.setattr(releases, "_client", lambda _: Stacks())
+    with pytest.raises(Refused, match="no artifact bucket"):
+        releases.deploy("0.2.0", root / "found.yaml", [])
+    assert ran == []

@@ -10,36 +10,39 @@ from hypothesis import strategies as st
 from controlplane.platform.http import reader
 from tests.support.each import each
 
+TEXT = st.text(alphabet=st.characters(exclude_categories=["Cs"], exclude_characters="\0"))
 VALUES = st.recursive(
     st.none()
     | st.booleans()
     | st.integers(-(10**30), 10**30)
     | st.floats(allow_nan=False, allow_infinity=False)
-    | st.text(alphabet=st.characters(exclude_categories=["Cs"], exclude_characters="\0")),
-    lambda inner: (
-        st.lists(inner)
-        | st.dictionaries(st.text(alphabet=st.characters(exclude_categories=["Cs"], exclude_characters="\0")), inner)
-    ),
+    | TEXT,
+    lambda inner: st.lists(inner) | st.dictionaries(TEXT, inner),
     max_leaves=20,
 )
+NONSTANDARD = (
+    b'{"a":{"b":1,"b":1}}', b"[Infinity]", b"[-Infinity]", b"[1e400]", b"[-1e999]", b'["\\ud800"]',
+    b'["\\udc00\\ud800"]', b'{"\\ud800":1}', b'["\\u0000"]', b'{"a":["\\u0000"]}', b'["\x00"]', b'["\xff"]', b"[01]",
+    b"[+1]", b"[.5]", b"[1,]", b"",
+)  # fmt: skip
 
 
 @given(VALUES, st.booleans())
-def test_ordinary_values_are_parsed_like_json(value: object, ascii_only: bool):
+def test_ordinary_values_are_parsed_like_json(value, ascii_only):
     assert reader.parse_strictly(json.dumps(value, ensure_ascii=ascii_only).encode()) == value
 
 
 @given(st.binary(max_size=200))
-def test_any_other_bytes_are_refused_without_failing(body: bytes):
+def test_any_other_bytes_are_refused_without_failing(body):
     with suppress(reader.InvalidJson):
         reader.parse_strictly(body)
 
 
-@each("depth", [65, 1_000, 40_000, 200_000])
-@each("opening", [b"[", b'{"a":'])
-def test_nesting_beyond_the_limit_is_refused(depth: int, opening: bytes):
-    with pytest.raises(reader.InvalidJson):
-        reader.parse_strictly(opening * depth)
+def test_nonstandard_json_and_nesting_beyond_the_limit_are_refused():
+    deep = [opening * depth for opening in (b"[", b'{"a":') for depth in (65, 1_000, 40_000, 200_000)]
+    for body in (*NONSTANDARD, *deep):
+        with pytest.raises(reader.InvalidJson):
+            pytest.fail(f"{reader.parse_strictly(body)}")
 
 
 @each(
@@ -60,7 +63,7 @@ def test_nesting_beyond_the_limit_is_refused(depth: int, opening: bytes):
         (b"[" + b"1" * 1_001 + b"]", "a number has more than 1,000 digits"),
     ],
 )
-def test_the_message_says_what_is_wrong(body: bytes, reason: str):
+def test_the_message_says_what_is_wrong(body, reason):
     with pytest.raises(reader.InvalidJson) as refused:
         reader.parse_strictly(body)
     assert str(refused.value) == reason
@@ -72,54 +75,13 @@ def test_a_message_has_only_the_start_of_a_key():
     assert len(str(refused.value)) < 100
 
 
-def test_complete_values_are_nested_up_to_the_limit():
+def test_values_up_to_the_limits_are_read_and_brackets_in_strings_dont_count():
     for opening, closing in ((b"[", b"]"), (b'{"a":', b"}")):
         assert reader.parse_strictly(opening * 63 + b"[]" + closing * 63)
         for inner in (b"[]", b"{}"):
             with pytest.raises(reader.InvalidJson, match="deeper"):
                 reader.parse_strictly(b"[1," + opening * 63 + inner + closing * 63 + b"]")
-
-
-def test_a_number_with_as_many_digits_as_the_limit_is_read():
     assert reader.parse_strictly(b"1" * 1_000) == int("1" * 1_000)
-
-
-def test_brackets_inside_strings_dont_count_as_nesting():
-    text = json.dumps(["[{" * 500, '"\\[' * 100])
-    assert reader.parse_strictly(text.encode()) == ["[{" * 500, '"\\[' * 100]
-
-
-@each(
-    "body",
-    [
-        b'{"a":1,"a":2}',
-        b'{"a":{"b":1,"b":1}}',
-        b"[NaN]",
-        b"[Infinity]",
-        b"[-Infinity]",
-        b"[1e400]",
-        b"[-1e999]",
-        b"[" + b"1" * 1_001 + b"]",
-        b'["\\ud800"]',
-        b'["\\udc00\\ud800"]',
-        b'{"\\ud800":1}',
-        b'["\\u0000"]',
-        b'{"a":["\\u0000"]}',
-        b'["\x00"]',
-        b'["\xff"]',
-        b"\xef\xbb\xbf[]",
-        b"[01]",
-        b"[+1]",
-        b"[.5]",
-        b"['a']",
-        b"[1,]",
-        b"",
-    ],
-)
-def test_nonstandard_json_is_refused(body: bytes):
-    with pytest.raises(reader.InvalidJson):
-        reader.parse_strictly(body)
-
-
-def test_a_surrogate_pair_is_one_character():
+    texts = ["[{" * 500, '"\\[' * 100]
+    assert reader.parse_strictly(json.dumps(texts).encode()) == texts
     assert reader.parse_strictly(b'["\\ud83d\\ude00"]') == ["😀"]

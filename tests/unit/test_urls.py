@@ -19,7 +19,7 @@ def test_a_setting_overrides_the_stage():
     assert urls.dashboard_base_url() == settings.dashboard_base_url
 
 
-def test_a_client_id_of_the_settings_overrides_the_stages(monkeypatch: pytest.MonkeyPatch):
+def test_a_client_id_of_the_settings_overrides_the_stages(monkeypatch):
     monkeypatch.setitem(settings.__dict__, "sign_in_client_id", "of the settings")
     urls.read_stage({"stageVariables": {"signInClientId": "of the stage"}})
     assert urls.sign_in_client_id() == "of the settings"
@@ -33,7 +33,7 @@ def test_without_settings_the_stage_determines_the_urls():
 
 @pytest.mark.usefixtures("unset")
 @each("event", [None, {}, {"stageVariables": None}, {"stageVariables": {}}, {"stageVariables": {"publicBaseUrl": ""}}])
-def test_a_client_cant_influence_the_urls(event: dict[str, object] | None):
+def test_a_client_cant_influence_the_urls(event):
     urls.read_stage(event)
     with pytest.raises(LookupError):
         urls.public_base_url()

@@ -111,14 +111,10 @@ def test_the_message_is_the_first_problem_and_the_number_of_others():
     assert summarize([nested, nested]) == "websites.1: HTTPS is required. Change the scheme (and 1 more)"
     assert summarize([{**nested, "message": "A scheme is missing."}]) == "websites.1: a scheme is missing."
     assert summarize([{**nested, "path": []}]) == "HTTPS is required. Change the scheme."
-
-
-def test_a_hostile_path_does_not_make_the_message_long():
-    hostile = [{"code": "x", "message": "Unknown field", "path": ["x" * 10_000] * 70}] * 5_000
-    error = InvalidPayload(details=hostile)
-    assert len(error.public) < 400
+    hostile = {"code": "x", "message": "Unknown field", "path": ["x" * 10_000] * 70}
+    error = InvalidPayload(details=[hostile] * 5_000)
     assert error.public.endswith(" (and 4,999 more)")
-    assert len(error.details) == 101
+    assert (len(error.public) < 400, len(error.details)) == (True, 101)
 
 
 def test_invalid_payload_always_has_details():

@@ -1,5 +1,8 @@
-"""A device that waits for a person's approval."""
+"""A device that waits for a person's approval, and its Proof Key for Code Exchange (RFC 7636)."""
 
+import base64
+import hashlib
+import secrets
 from dataclasses import dataclass, field
 
 from openassent.models import DeviceCode
@@ -17,3 +20,14 @@ class DeviceLogin:
     code: DeviceCode
     client_id: str
     code_verifier: str = field(repr=False)
+
+
+def create_verifier() -> str:
+    """Returns a new code verifier of 64 characters."""
+    return secrets.token_urlsafe(48)
+
+
+def challenge_of(verifier: str) -> str:
+    """Returns the S256 code challenge of a code verifier."""
+    digest = hashlib.sha256(verifier.encode("ascii")).digest()
+    return base64.urlsafe_b64encode(digest).decode("ascii").rstrip("=")

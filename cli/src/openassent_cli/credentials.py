@@ -8,7 +8,6 @@ import json
 import os
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Protocol
 
 import keyring
 from keyring.backends import fail, null
@@ -31,20 +30,9 @@ class Tokens:
     scope: str
 
 
-class Store(Protocol):
-    """Where tokens are kept. place: for messages."""
-
-    @property
-    def place(self) -> str: ...
-
-    def load(self, profile: str) -> Tokens | None: ...
-
-    def save(self, profile: str, tokens: Tokens) -> None: ...
-
-    def delete(self, profile: str) -> None: ...
-
-
 class KeyringStore:
+    """place: where the tokens are, for messages."""
+
     place = "the system's keyring"
 
     def load(self, profile: str) -> Tokens | None:
@@ -94,7 +82,7 @@ class FileStore:
         profiles.write_private(self._path, json.dumps(content, indent=2) + "\n")
 
 
-def store() -> Store:
+def store() -> KeyringStore | FileStore:
     """Returns the keyring if it works, and the file otherwise."""
     if os.environ.get("ASSENT_KEYRING", "").lower() == "off":
         return FileStore()

@@ -4,6 +4,7 @@ import contextlib
 import functools
 import inspect
 import os
+import platform
 import sys
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
@@ -14,7 +15,7 @@ from urllib.parse import urlsplit
 import typer
 from rich.console import Console
 
-from openassent import Assent
+from openassent import Assent, __version__
 from openassent._settings import base_address
 from openassent_cli import failures, finding, profiles
 from openassent_cli.exits import Exit
@@ -22,7 +23,6 @@ from openassent_cli.printable import printable
 from openassent_cli.problems import NotSignedIn, Problem
 from openassent_cli.profiles import Profile
 from openassent_cli.session import ProfileAuth
-from openassent_cli.version import user_agent
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class Invocation:
         with self.anonymous(settings.base_url) as anonymous:
             auth = None if self.api_key else ProfileAuth(self.profile_name, anonymous.device)
             connect = functools.partial(
-                Assent, api_key=self.api_key, auth=auth, base_url=settings.base_url, user_agent=user_agent()
+                Assent, api_key=self.api_key, auth=auth, base_url=settings.base_url, user_agent=_user_agent()
             )
             organization = settings.organization
             if organization and not organization.startswith("org_"):
@@ -88,7 +88,12 @@ class Invocation:
 
     def anonymous(self, base_url: str) -> Assent:
         """Returns a client without a credential."""
-        return Assent(base_url=base_url, user_agent=user_agent())
+        return Assent(base_url=base_url, user_agent=_user_agent())
+
+
+def _user_agent() -> str:
+    """Returns the User-Agent header. It contains nothing about the person or the machine but the platform."""
+    return f"assent-cli/{__version__} python/{platform.python_version()} {platform.system().lower()}"
 
 
 def checked_url(text: str) -> str:

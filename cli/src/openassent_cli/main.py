@@ -7,10 +7,7 @@ import typer
 from openassent import __version__
 from openassent_cli.commands import (
     account,
-    audit_log,
-    billing,
     inbox,
-    invites,
     keys,
     members,
     organizations,
@@ -18,10 +15,10 @@ from openassent_cli.commands import (
     repositories,
     scans,
     vendors,
-    webhooks,
     websites,
 )
 from openassent_cli.commands import profiles as profile_commands
+from openassent_cli.commands.api import api
 from openassent_cli.commands.ci import ci
 from openassent_cli.commands.mcp import mcp
 from openassent_cli.invocation import command
@@ -51,7 +48,7 @@ def root(version: Annotated[bool, _VERSION] = False) -> None:
 
 
 account.register(app)
-for _function in (ci, mcp):
+for _function in (ci, api, mcp):
     app.command()(command(_function))
 for _name, _module in {
     "profile": profile_commands,
@@ -64,9 +61,5 @@ for _name, _module in {
     "inbox": inbox,
     "key": keys,
     "member": members,
-    "invite": invites,
-    "billing": billing,
-    "audit-log": audit_log,
-    "webhook": webhooks,
 }.items():
     app.add_typer(_module.app, name=_name)

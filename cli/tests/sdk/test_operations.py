@@ -13,7 +13,7 @@ from cli.tests.support.documented_service import DocumentedService, examples, op
 from cli.tests.support.script import run
 from openassent import Assent, AsyncAssent, AsyncPages, DeviceLogin, Pages
 from openassent.models import InboxItemChange
-from scripts.sdk.examples import CALLS
+from scripts.reference.calls import CALLS
 from tests.support.documented import resolve
 from tests.support.each import each
 

@@ -4,8 +4,11 @@ A token is accepted only if its signature, issuer, audience, and nonce are valid
 cached for an hour. A token that can't be verified with the cached keys causes one refetch.
 """
 
+import io
 import re
+import socket
 from dataclasses import dataclass, field
+from http.client import HTTPResponse
 from typing import Any
 from urllib.parse import urlencode
 
@@ -21,7 +24,6 @@ from requests.adapters import HTTPAdapter
 
 from controlplane.access.sign_in import Claims
 from controlplane.platform.core import clock, deadline
-from controlplane.platform.core.connections import BoundedConnection
 from controlplane.platform.core.naming import is_email
 from dashboard.access.sign_in import ProviderUnavailable, SignInRejected
 
@@ -173,11 +175,56 @@ def _fetch(url: str) -> dict[str, Any]:
     return content
 
 
-class _Connection(BoundedConnection, urllib3.connection.HTTPConnection):
+class _BoundedStream(io.RawIOBase):
+    """The bytes of a response. The deadline caps the timeout of each read.
+
+    A socket's timeout restarts with each byte, so a server that trickles its response could block a request forever.
+    """
+
+    def __init__(self, stream: io.RawIOBase, sock: socket.socket) -> None:
+        self._stream, self._sock = stream, sock
+        self._timeout = sock.gettimeout()
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int | None:
+        self._sock.settimeout(deadline.bounded(self._timeout))
+        if deadline.is_over():
+            raise TimeoutError("timed out")
+        return self._stream.readinto(buffer)
+
+    def close(self) -> None:
+        self._stream.close()
+        super().close()
+
+
+class _BoundedResponse(HTTPResponse):
+    def __init__(self, sock: socket.socket, *args: Any, **options: Any) -> None:
+        super().__init__(sock, *args, **options)
+        self.fp = io.BufferedReader(_BoundedStream(self.fp.detach(), sock))
+
+
+class _BoundedConnection:
+    """Mixin for connections of http.client or urllib3. They read `timeout` before each socket operation."""
+
+    response_class: Any = _BoundedResponse
+    _timeout: float | None = None
+
+    @property
+    def timeout(self) -> float | None:
+        return deadline.bounded(self._timeout)
+
+    @timeout.setter
+    def timeout(self, seconds: float | None) -> None:
+        self._timeout = seconds
+
+
+class _Connection(_BoundedConnection, urllib3.connection.HTTPConnection):
     pass
 
 
-class _TlsConnection(BoundedConnection, urllib3.connection.HTTPSConnection):
+class _TlsConnection(_BoundedConnection, urllib3.connection.HTTPSConnection):
     pass
 
 

@@ -105,17 +105,19 @@ def _review(session: WebSession, code: str, failure: ApiError | None = None) -> 
     Raises UnknownUserCode, TooManyTries, RequestExpired, AlreadyDecided.
     """
     request = device_approvals.find_by_user_code(code, session.user_id)
-    if request.status == "expired":
+    if request.shown_status == "expired":
         raise RequestExpired
     if request.status != "pending":
         raise AlreadyDecided(request.status)
-    reviewed = _sealed_text(session.secret, request.user_code, request.expires_at, request.scopes)
+    user_code = device_approvals.normalize_user_code(code) or ""
+    reviewed = _sealed_text(session.secret, user_code, request.valid_until, request.scopes)
     return page(
         "device_review",
         session,
         failure,
         current="/device",
         request=request,
+        user_code=user_code,
         permissions=[(scope, SCOPES.get(scope, scope), _warning(scope)) for scope in request.scopes],
         minutes=int(clock.now() - request.created_at) // 60,
         seal=tokens.keyed_digest(_REVIEW, reviewed),

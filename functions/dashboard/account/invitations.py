@@ -85,8 +85,8 @@ async def show_blocked_organizations(session: SignedIn) -> Response:
 async def show_invitation(session: SignedIn, invitation_id: Annotated[str, Path(alias="invitationId")]) -> Response:
     """Shows one invitation. The link of its email leads here, and has no secret: the account's address is verified."""
     profile, parsed = session.profile, InvitationId.parse(invitation_id)
-    invitation = invitees.find_received(parsed, profile) if parsed else None
-    return page("invitation", session, current="/invitations", profile=profile, invitation=invitation)
+    received = invitees.find_received(parsed, profile) if parsed else None
+    return page("invitation", session, current="/invitations", profile=profile, received=received)
 
 
 @router.post("/invitations/unblock", operation_id="unblockOrganization")
@@ -123,6 +123,6 @@ def _blocked(session: WebSession, failure: ApiError | None = None, done: str | N
         failure,
         done=done,
         current="/invitations",
-        blocked=blocked.blocks,
+        blocked=blocked.items,
         next_cursor=codec.cursor(blocked.next_sk),
     )

@@ -6,7 +6,7 @@ from fastapi import Response
 
 from controlplane.access import web_session
 from controlplane.access.web_session import WebSession
-from controlplane.erasure import accounts, personal_data
+from controlplane.erasure import deletions, personal_data
 from controlplane.erasure.deletions import LastOwnerOf
 from controlplane.platform.core.errors import ApiError, Conflict
 from controlplane.platform.http.app import ControlRouter
@@ -52,7 +52,7 @@ async def delete_account(session: Submits) -> Response:
     if profile is not None and typed != profile.email.lower():
         return _deletion(session, NotAcceptable("That isn't the account's email address. Nothing was deleted."))
     try:
-        accounts.delete_own_account(session.account, session.user_id)
+        deletions.delete_own_account(session.account, session.user_id)
     except LastOwnerOf as failure:
         return _deletion(session, LastOwner(failure.slugs))
     return redirect("/signed-out?done=deleted", web_session.ended_cookies())
@@ -60,7 +60,7 @@ async def delete_account(session: Submits) -> Response:
 
 def _deletion(session: WebSession, failure: ApiError | None = None) -> Response:
     held = session.account.memberships
-    slugs = accounts.list_last_owned(held)
+    slugs = deletions.list_last_owned(held)
     # The organizations that have no other owner, which prevent the deletion.
     last = [membership for membership in held if membership.slug in slugs]
     return page("account_delete", session, failure, current="/account", last=last)

@@ -61,7 +61,7 @@ def _sessions(session: WebSession, failure: ApiError | None = None, done: str | 
         failure,
         done=done,
         current="/sessions",
-        sessions=listed.live,
+        sessions=[it for it in listed.items if it.is_live],
         current_local=session.entry_local,
         kinds=_KINDS,
         next_cursor=codec.cursor(listed.next_sk),

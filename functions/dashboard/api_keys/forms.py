@@ -5,8 +5,7 @@ from datetime import UTC, date, datetime, time
 from typing import Final
 
 from controlplane.api_keys import rules
-from controlplane.api_keys.items import Restrictions
-from controlplane.api_keys.store import KeyDraft
+from controlplane.api_keys.items import KeyDraft, Restrictions
 from controlplane.platform.core.errors import InvalidPayload
 from controlplane.platform.core.ids import ProjectId
 from controlplane.platform.core.scopes import API_KEY_SCOPES, SCOPES

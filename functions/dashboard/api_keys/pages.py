@@ -9,9 +9,9 @@ from controlplane.api_keys import changes as key_changes
 from controlplane.api_keys import rules
 from controlplane.api_keys import store as api_keys
 from controlplane.api_keys import usage as key_usage
-from controlplane.api_keys.items import ApiKeyItem
+from controlplane.api_keys.items import ApiKeyItem, KeyDraft
 from controlplane.api_keys.rules import UNKNOWN_PROJECT, find_unknown, own_key
-from controlplane.api_keys.store import KeyDraft, UnknownKey
+from controlplane.api_keys.store import UnknownKey
 from controlplane.api_keys.usage import DayUsage
 from controlplane.organizations import store as organizations
 from controlplane.platform.core.errors import ApiError
@@ -149,10 +149,10 @@ def _keys(session: WebSession, failure: ApiError | None = None) -> Response:
         plan=PLANS[organization.plan],
         total=organization.keys,
         limit=API_KEYS_PER_ORGANIZATION,
-        keys=listed.keys,
+        keys=listed.items,
         scopes=forms.SCOPE_CHOICES,
         # Those that a new key can be limited to, by their fields of the form.
-        projects={forms.project_field(it.project_id): it.name for it in found.projects},
+        projects={forms.project_field(it.project_id): it.name for it in found.items},
     )
 
 
@@ -183,7 +183,7 @@ def _list_project_names(key: ApiKeyItem) -> list[str]:
     wanted = key.restrictions.project_ids
     if wanted is None:
         return []
-    found = rules.list_projects(wanted, len(wanted), None).projects
+    found = rules.list_projects(wanted, len(wanted), None).items
     names: dict[str, str] = {it.project_id: it.name for it in found}
     return [names.get(it, it) for it in wanted]
 

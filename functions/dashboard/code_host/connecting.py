@@ -1,4 +1,4 @@
-"""How a person connects repositories: they prove on GitHub which of them they may connect.
+"""Connects repositories: a person proves on GitHub which of them they may connect.
 
 GitHub redirects back with the ID of an installation, which anyone can guess, and a code, which only the person gets.
 So an installation is accepted only if it is one of our App, and GitHub lists it for the person who redeemed the code.
@@ -15,9 +15,9 @@ from dataclasses import asdict
 from typing import Any, NamedTuple
 
 from controlplane.code_host import installations
-from controlplane.code_host.github import people
+from controlplane.code_host.github import connecting
+from controlplane.code_host.github.connecting import Person
 from controlplane.code_host.github.errors import AccessLost, CodeHostError, CodeRejected, InstallationGone
-from controlplane.code_host.github.people import Person
 from controlplane.code_host.items import HostedRepository, RepositoryItem
 from controlplane.platform.core import clock, ids, keyring
 from controlplane.platform.core.errors import Forbidden, InvalidPayload, NotFound, ServiceUnavailable
@@ -89,11 +89,11 @@ def begin(organization_id: str, secret: str, *, is_installed: bool) -> str:
     """
     _require_github()
     state = _seal_state(organization_id, 0, secret)
-    return people.authorization_url(state, _callback()) if is_installed else people.installation_url(state)
+    return connecting.authorization_url(state, _callback()) if is_installed else connecting.installation_url(state)
 
 
 def open_state(state: str, secret: str) -> State:
-    """Returns what the callback is for. Raises GithubOff, CallbackLost."""
+    """Returns the state that a callback carries. Raises GithubOff, CallbackLost."""
     _require_github()
     text, _, seal = state.rpartition(".")
     if keyring.signer_of(_STATE, f"{secret}\0{text}", seal) is None:
@@ -107,7 +107,7 @@ def open_state(state: str, secret: str) -> State:
 def confirm(state: State, installation_id: int | None, secret: str) -> str:
     """Returns the page of GitHub that confirms who the person is."""
     number = installation_id or state.installation_id
-    return people.authorization_url(_seal_state(state.organization_id, number, secret), _callback())
+    return connecting.authorization_url(_seal_state(state.organization_id, number, secret), _callback())
 
 
 def finish(state: State, code: str, installation_id: int | None, secret: str) -> Offers:
@@ -119,7 +119,7 @@ def finish(state: State, code: str, installation_id: int | None, secret: str) ->
     if not installations.use_state(state.digest, state.until):
         raise CallbackLost
     with _code_host_errors():
-        person = people.identify(code)
+        person = connecting.identify(code)
         accessible = person.list_installations()
         if number is not None:
             if number not in accessible:
@@ -154,7 +154,7 @@ def connect(organization_id: str, offers: Offers, hosted_id: str, user_id: str) 
 
 
 def _require_github() -> None:
-    if not people.is_configured():
+    if not connecting.is_configured():
         raise GithubOff
 
 
@@ -185,7 +185,7 @@ def _seal_offers(organization_id: str, offered: list[HostedRepository], secret: 
 
 def _list_repositories(person: Person, installation_id: int) -> list[HostedRepository]:
     """Returns the installation's repositories that the person can write to. Raises InstallationGone, AccessLost."""
-    people.check_installation(installation_id)
+    connecting.check_installation(installation_id)
     return person.list_repositories(installation_id)
 
 

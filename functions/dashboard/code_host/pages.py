@@ -4,7 +4,7 @@ from fastapi import Response
 
 from controlplane.access.web_session import WebSession
 from controlplane.code_host import repositories
-from controlplane.code_host.github import people
+from controlplane.code_host.github.connecting import is_configured
 from controlplane.code_host.installations import InstallationTaken
 from controlplane.code_host.items import Link, RepositoryItem
 from controlplane.organizations import store as organizations
@@ -44,9 +44,9 @@ async def show_repositories(session: MemberSees) -> Response:
         "repositories",
         session,
         done=_DONE,
-        repositories=connected.repositories,
+        repositories=connected.items,
         next_cursor=codec.cursor(connected.next_sk),
-        is_offered=session.is_admin and people.is_configured(),
+        is_offered=session.is_admin and is_configured(),
     )
 
 
@@ -138,7 +138,7 @@ def _repository(session: WebSession, repository: RepositoryItem, failure: ApiErr
     """Shows the repository with its links, and up to 100 other projects of the organization."""
     linked, own = read_both(
         lambda: repositories.find_linked_projects([repository]),
-        lambda: projects.list_projects(repository.organization_id, _PROJECTS, None).projects,
+        lambda: projects.list_projects(repository.organization_id, _PROJECTS, None).items,
     )
     links = [(link, linked[link.project_id]) for link in repository.links if link.project_id in linked]
     return page(

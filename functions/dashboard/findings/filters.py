@@ -4,9 +4,8 @@ from collections.abc import Mapping
 from typing import NamedTuple, cast, get_args
 from urllib.parse import urlencode
 
-from controlplane.findings.items import Source
+from controlplane.findings.items import Source, Status
 from controlplane.findings.lists import Wanted
-from controlplane.findings.status_history import Status
 from controlplane.platform.core.priorities import Priority
 
 STATUSES: tuple[Status, ...] = get_args(Status)

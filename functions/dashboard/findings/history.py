@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from controlplane.findings.items import InboxItem
-from controlplane.findings.status_history import StatusChange
+from controlplane.findings.items import InboxItem, StatusChange
 from controlplane.findings.vendors import VendorItem
 
 # The name of a person who isn't a member anymore.

@@ -13,11 +13,10 @@ from fastapi import Response
 from controlplane.access.web_session import WebSession
 from controlplane.code_host import repositories
 from controlplane.findings import inbox, issue_attempts, lists, vendors
-from controlplane.findings.changes import Outcome
-from controlplane.findings.inbox import InboxPage, StaleVersion, UnknownItem
+from controlplane.findings.inbox import InboxPage, Outcome, StaleVersion, UnknownItem
 from controlplane.findings.issue_attempts import IssueProgress
+from controlplane.findings.items import Status
 from controlplane.findings.lists import MOST_READ
-from controlplane.findings.status_history import Status
 from controlplane.organizations import members
 from controlplane.platform.core.errors import ApiError
 from controlplane.platform.core.ids import InboxItemId, ProjectId
@@ -152,7 +151,7 @@ def _inbox(
     codec = CursorCodec(session.parameters.get("cursor"), "showInbox", organization_id, *binding)
     reads: list[Callable[[], Any]] = [
         lambda: lists.find(organization_id, filters.known_status, filters.wanted, ITEMS_PER_PAGE, codec.after),
-        lambda: projects.list_projects(organization_id, _PROJECTS, None).projects,
+        lambda: projects.list_projects(organization_id, _PROJECTS, None).items,
         lambda: list_choices(organization_id),
         lambda: members.find_names(organization_id, _list_people(outcomes)),
         *(_counting(organization_id, status) for status in STATUSES),

@@ -3,12 +3,9 @@
 from collections.abc import Mapping
 from typing import NamedTuple, cast
 
-from controlplane.findings import changes as inbox_changes
 from controlplane.findings import inbox, vendors
-from controlplane.findings.changes import Outcome
-from controlplane.findings.inbox import StaleVersion
-from controlplane.findings.items import InboxItem
-from controlplane.findings.status_history import Status
+from controlplane.findings.inbox import Outcome, StaleVersion
+from controlplane.findings.items import InboxItem, Status
 from controlplane.findings.vendors import VendorState
 from controlplane.platform.core.ids import InboxItemId, ProjectId
 from controlplane.platform.table.parallel import read_both
@@ -78,7 +75,7 @@ def decide_all(
     Each has its own outcome, in the same order.
     """
     items = {key: item for key, item in inbox.find_items(chosen).items() if item.organization_id == organization_id}
-    return inbox_changes.change_each(chosen, items, lambda item, version: decide(item, decision, version, user_id))
+    return inbox.change_each(chosen, items, lambda item, version: decide(item, decision, version, user_id))
 
 
 def decide_vendor(item: InboxItem, form: Mapping[str, str], user_id: str) -> VendorState:

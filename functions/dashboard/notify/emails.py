@@ -5,10 +5,9 @@ from typing import Annotated, Final
 from fastapi import Path, Response
 
 from controlplane.access.web_session import WebSession
-from controlplane.notify import mail_addresses, mail_choices, unsubscriptions
-from controlplane.notify.mail_choices import CHOICES, FOR_ADMINS, Choice
-from controlplane.organizations.defaults import NotMember
-from controlplane.organizations.store import Membership
+from controlplane.notify import subscriptions
+from controlplane.notify.subscriptions import CHOICES, FOR_ADMINS, Choice
+from controlplane.organizations.store import Membership, NotMember
 from controlplane.platform.core.errors import ApiError
 from controlplane.platform.core.naming import normalize_email
 from controlplane.platform.core.roles import RANK
@@ -58,14 +57,14 @@ async def save_notifications(session: Submits) -> Response:
     offered = _list_offered(membership)
     # Hidden choices keep their default, in case the role changes.
     on = [it for it in CHOICES if it not in offered or session.form.get(it) == "on"]
-    mail_choices.save_choices(session.user_id, {membership.organization_id: on})
+    subscriptions.save_choices(session.user_id, {membership.organization_id: on})
     return redirect(f"{_PAGE}?done=saved")
 
 
 @router.post("/account/notifications/resume", operation_id="resumeEmails")
 async def resume_emails(session: Submits) -> Response:
     """Turns emails to the person's address on again."""
-    mail_addresses.resume(session.profile.email)
+    subscriptions.resume(session.profile.email)
     return redirect(f"{_PAGE}?done=resumed")
 
 
@@ -90,9 +89,9 @@ async def unsubscribe_from_all(session: Unsubscribes, link: Link) -> Response:
 def _unsubscription(session: WebSession, link: str, *, everything: bool | None = None) -> Response:
     """Shows what the link stops or, if `everything` is given, stops it and says so. Raises UnknownLink."""
     if everything is None:
-        subscription = unsubscriptions.read_link(link)
+        subscription = subscriptions.read_link(link)
     else:
-        subscription = unsubscriptions.unsubscribe(link, everything=everything)
+        subscription = subscriptions.unsubscribe(link, everything=everything)
     kind = _KINDS[subscription.choice][0] if subscription.choice else None
     stopped = None if everything is None else "all" if everything or kind is None else "kind"
     return page("unsubscribe", session, link=link, kind=kind, stopped=stopped)
@@ -106,8 +105,8 @@ def _list_offered(membership: Membership) -> list[Choice]:
 def _notifications(session: WebSession, failure: ApiError | None = None) -> Response:
     profile, held = session.profile, sorted(session.account.memberships, key=lambda it: it.name.lower())
     chosen, stops = read_both(
-        lambda: mail_choices.find_choices(profile.user_id, [it.organization_id for it in held]),
-        lambda: mail_addresses.find_stops([profile.email]),
+        lambda: subscriptions.find_choices(profile.user_id, [it.organization_id for it in held]),
+        lambda: subscriptions.find_stops([profile.email]),
     )
     return page(
         "notifications",

@@ -9,8 +9,15 @@ from fastapi import Response
 from controlplane.access.web_session import WebSession
 from controlplane.notify import webhook_deliveries, webhooks
 from controlplane.notify.webhook_deliveries import EndpointDisabled, own_event
-from controlplane.notify.webhook_items import FORMATS, DeliveryItem, WebhookItem
-from controlplane.notify.webhooks import WEBHOOKS_PER_ORGANIZATION, UnknownWebhook, check_events, check_url
+from controlplane.notify.webhooks import (
+    FORMATS,
+    WEBHOOKS_PER_ORGANIZATION,
+    DeliveryItem,
+    UnknownWebhook,
+    WebhookItem,
+    check_events,
+    check_url,
+)
 from controlplane.platform.core.errors import ApiError, InvalidPayload
 from controlplane.platform.core.ids import WebhookId
 from controlplane.platform.core.urls import dashboard_base_url
@@ -202,7 +209,7 @@ def _webhook(session: WebSession, own_id: WebhookId, failure: ApiError | None = 
         failure,
         done=_DONE,
         webhook=webhook,
-        deliveries=listed.deliveries,
+        deliveries=listed.items,
         next_cursor=codec.cursor(listed.next_sk),
         is_first=codec.after is None,
         saved=saved,

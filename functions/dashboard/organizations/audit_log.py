@@ -195,9 +195,9 @@ def _list_actors(organization_id: str) -> dict[str, str]:
 
     def list_names(kind: str) -> list[tuple[str, str]]:
         if kind == "keys":
-            keys = api_keys.list_keys(organization_id, _NAMED, None).keys
+            keys = api_keys.list_keys(organization_id, _NAMED, None).items
             return [(key.key_id, f"API key {key.name}") for key in keys]
-        roster = members.list_members(organization_id, _NAMED, None).members
+        roster = members.list_members(organization_id, _NAMED, None).items
         return sorted(((member.user_id, member.name) for member in roster), key=lambda it: it[1].casefold())
 
     people, keys = read_each(list_names, ("people", "keys"))

@@ -6,13 +6,12 @@ from typing import Final, NamedTuple
 from fastapi import Response
 
 from controlplane.access.web_session import WebSession
-from controlplane.notify import mail_addresses
-from controlplane.notify.mail_addresses import Stop, StopReason
-from controlplane.organizations import invitations, members
-from controlplane.organizations import member_rules as rules
+from controlplane.notify import subscriptions
+from controlplane.notify.subscriptions import Stop, StopReason
+from controlplane.organizations import invitations, members, resends
 from controlplane.organizations import store as organizations
 from controlplane.organizations.invitations import UnknownInvitation
-from controlplane.organizations.members import MemberPage, UnknownMember
+from controlplane.organizations.members import UnknownMember
 from controlplane.organizations.store import MemberItem
 from controlplane.platform.core import ids
 from controlplane.platform.core.errors import ApiError, NotFound
@@ -24,6 +23,7 @@ from controlplane.platform.core.urls import dashboard_base_url
 from controlplane.platform.http.app import ControlRouter
 from controlplane.platform.http.pagination import CursorCodec
 from controlplane.platform.table.parallel import read_both
+from controlplane.platform.table.table import QueryPage
 from dashboard.forms import NotAcceptable, read_choice
 from dashboard.pages import page, redirect_within
 from dashboard.parameters import AdminSubmits, MemberSees
@@ -83,7 +83,7 @@ async def submit_invitation(session: AdminSubmits) -> Response:
         role = _read_role(session)
         if not is_email(email):
             raise NotAcceptable("Enter an email address, for example ada@example.com.")
-        rules.create_invitation(session.user_id, session.organization, email, role, {})
+        resends.create_invitation(session.user_id, session.organization, email, role, {})
     except ApiError as failure:
         return _members(session, failure)
     return _done(session, "mailed" if settings.email_sender else "invited")
@@ -96,9 +96,9 @@ async def submit_member(session: AdminSubmits) -> Response:
     try:
         member = _get_member(session)
         if is_removal:
-            rules.delete_member(session.user_id, here, member)
+            members.delete_member(session.user_id, here, member)
         else:
-            rules.update_member(session.user_id, here, member, _read_role(session))
+            members.update_member(session.user_id, here, member, _read_role(session))
     except ApiError as failure:
         return _members(session, failure)
     return _done(session, "removed" if is_removal else "changed")
@@ -121,7 +121,7 @@ async def submit_withdrawal(session: AdminSubmits) -> Response:
 async def submit_resend(session: AdminSubmits) -> Response:
     """Sends a pending invitation again."""
     try:
-        rules.resend_invitation(session.user_id, session.organization, _read_invitation_id(session))
+        resends.resend_invitation(session.user_id, session.organization, _read_invitation_id(session))
     except ApiError as failure:
         return _members(session, failure)
     return _done(session, "resent" if settings.email_sender else "renewed")
@@ -167,26 +167,26 @@ def _members(session: WebSession, failure: ApiError | None = None) -> Response:
         session,
         failure,
         done=_DONE,
-        rows=[_row(session, member, organization.owners, stops) for member in listed.members],
+        rows=[_row(session, member, organization.owners, stops) for member in listed.items],
         next_cursor=codec.cursor(listed.next_sk),
-        invitations=pending.invitations,
+        invitations=pending.items,
         has_more=pending.next_sk is not None,
-        invitable=[role for role in RANK if rules.may_change(here, role)],
+        invitable=[role for role in RANK if members.may_change(here, role)],
         invitation_link=f"{dashboard_base_url()}/invitations",
         sends_emails=settings.email_sender is not None,
         outcomes=_OUTCOMES,
     )
 
 
-def _list_members(session: WebSession, position: str | None) -> tuple[MemberPage, Mapping[str, Stop]]:
+def _list_members(session: WebSession, position: str | None) -> tuple[QueryPage[MemberItem], Mapping[str, Stop]]:
     """Returns a page of members and, for admins, which of their addresses get no emails."""
     listed = members.list_members(session.organization.organization_id, PER_PAGE, position, consistent=True)
-    return listed, mail_addresses.find_stops(it.email for it in listed.members) if session.is_admin else {}
+    return listed, subscriptions.find_stops(it.email for it in listed.items) if session.is_admin else {}
 
 
 def _row(session: WebSession, member: MemberItem, owners: int, stops: Mapping[str, Stop]) -> Row:
     is_you, is_last_owner = member.user_id == session.user_id, member.role == "owner" and owners < 2
-    grantable = [role for role in RANK if rules.may_change(session.organization, member.role, role)]
+    grantable = [role for role in RANK if members.may_change(session.organization, member.role, role)]
     roles = [] if is_last_owner else grantable
     stop = stops.get(normalize_email(member.email))
     return Row(member, roles, bool(roles) and not is_you, is_you, is_last_owner, stop.reason if stop else None)

@@ -8,9 +8,8 @@ from controlplane.billing import store as billing
 from controlplane.code_host import repositories
 from controlplane.findings import inbox
 from controlplane.findings.inbox import InboxPage
-from controlplane.findings.status_history import Status
-from controlplane.organizations.defaults import NotMember
-from controlplane.organizations.store import Membership, UnknownOrganization
+from controlplane.findings.items import Status
+from controlplane.organizations.store import Membership, NotMember, UnknownOrganization
 from controlplane.platform.core.plans import PLANS
 from controlplane.platform.core.priorities import Priority
 from controlplane.platform.table.parallel import read_each
@@ -53,14 +52,14 @@ def get_overview(organization: Membership) -> dict[str, Any]:
         (stored, credit), made, connected, scanned, opened, *reviewed = read_each(lambda read: read(), wanted)
     except UnknownOrganization:
         raise NotMember from None
-    completed = any(scan.status == "completed" for scan in scanned.scans)
+    completed = any(scan.status == "completed" for scan in scanned.items)
     # The page with the code that installs the consent library.
-    consent = f"/projects/{made.projects[0].slug}/consent" if made.projects else "/projects/new"
+    consent = f"/projects/{made.items[0].slug}/consent" if made.items else "/projects/new"
     steps = [
         Step("project", "/projects/new", stored.projects > 0),
-        Step("source", "/repositories", bool(connected.repositories) or stored.keys > 0),
-        Step("scan", "/scans", bool(scanned.scans)),
-        Step("consent", consent, _has_consent([opened, *reviewed], scanned.scans)),
+        Step("source", "/repositories", bool(connected.items) or stored.keys > 0),
+        Step("scan", "/scans", bool(scanned.items)),
+        Step("consent", consent, _has_consent([opened, *reviewed], scanned.items)),
         Step("review", "/inbox", any(page.items for page in reviewed) or (completed and not opened.items)),
     ]
     counted = Counter(item.priority for item in opened.items)
@@ -68,8 +67,8 @@ def get_overview(organization: Membership) -> dict[str, Any]:
         "plan": PLANS[stored.plan],
         "credits": credit.credits,
         "projects_count": stored.projects,
-        "projects": made.projects,
-        "scans": scanned.scans,
+        "projects": made.items,
+        "scans": scanned.items,
         "findings": None if opened.next_position else {it: counted[it] for it in get_args(Priority)},
         "steps": [] if all(step.is_done for step in steps) else steps,
     }

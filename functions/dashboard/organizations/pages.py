@@ -6,10 +6,9 @@ from fastapi import Response
 
 from controlplane.access.web_session import WebSession
 from controlplane.erasure import deletions
-from controlplane.organizations import defaults, rules
+from controlplane.organizations import rules
 from controlplane.organizations import store as organizations
-from controlplane.organizations.defaults import NotMember
-from controlplane.organizations.store import OwnsTooMany, SlugTaken
+from controlplane.organizations.store import NotMember, OwnsTooMany, SlugTaken
 from controlplane.platform.core.errors import ApiError
 from controlplane.platform.http.app import ControlRouter
 from dashboard.forms import NotAcceptable, read_name, require_confirmed
@@ -40,7 +39,7 @@ async def save_organization(session: Submits) -> Response:
     organization_id = session.form.get("organization_id", "")
     if organization_id not in {held.organization_id for held in session.account.memberships}:
         return page("organizations", session, NotMember(), current="/organizations")
-    defaults.save(session.user_id, organization_id)
+    organizations.save_default(session.user_id, organization_id)
     return redirect("/organizations?done=default")
 
 
@@ -79,7 +78,7 @@ async def show_settings(session: MemberSees) -> Response:
 @router.post("/organizations/{organizationSlug}/settings", operation_id="makeOrganizationDefault")
 async def make_default(session: MemberSubmits) -> Response:
     """Makes the organization the person's default."""
-    defaults.save(session.user_id, session.organization.organization_id)
+    organizations.save_default(session.user_id, session.organization.organization_id)
     return redirect_within(session.organization, "/settings?done=default")
 
 

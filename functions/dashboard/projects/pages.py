@@ -63,7 +63,7 @@ async def show_projects(session: MemberSees) -> Response:
         done=_DONE,
         plan=PLANS[organization.plan],
         total=organization.projects,
-        projects=listed.projects,
+        projects=listed.items,
         next_cursor=codec.cursor(listed.next_sk),
     )
 
@@ -231,7 +231,7 @@ def _vendors(session: WebSession, slug: str, failure: ApiError | None = None) ->
     # After a form, the page is at the address that the form was sent to.
     own = slug if failure is None else project.slug
     next_cursor = codec.cursor(listed.next_sk)
-    content = {"vendors": listed.vendors, "next_cursor": next_cursor}
+    content = {"vendors": listed.items, "next_cursor": next_cursor}
     return _page("project_vendors", session, own, project, failure, below="/vendors", **content)
 
 

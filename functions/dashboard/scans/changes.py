@@ -10,12 +10,10 @@ from controlplane.billing import charges
 from controlplane.organizations.items import BillingItem
 from controlplane.platform.core.errors import NotFound
 from controlplane.platform.core.ids import ScanId
-from controlplane.scans import csv as finding_csv
-from controlplane.scans import reading, reads, sarif, starting, unlocks, waits
+from controlplane.scans import findings, reads, requests, sarif, spreadsheet, unlocks
 from controlplane.scans.findings import PublishedFinding
 from controlplane.scans.items import ScanItem, UnknownScan
-from controlplane.scans.requests import ScanInProgress
-from controlplane.scans.starting import RepositoryNotLinked
+from controlplane.scans.requests import RepositoryNotLinked, ScanInProgress
 from controlplane.scans.unlocks import InsufficientCredits, NothingToUnlock
 from dashboard.forms import NotAcceptable
 
@@ -36,17 +34,16 @@ async def start(organization_id: str, form: Mapping[str, str], user_id: str) -> 
     repository_id, _, project_id = form.get("subject", "").partition(" ")
     if not project_id:
         raise NotAcceptable("Choose a repository and a project.")
-    try:
-        repository = starting.get_repository(organization_id, repository_id)
-    except NotFound:
-        raise NotConnected from None
-    request, current = starting.request_scan(repository, project_id, user_id, {})
-    outcome, _ = await waits.wait_for_request(request.request_id, current=current)
+    repository = requests.find_repository(repository_id)
+    if repository is None or repository.organization_id != organization_id:
+        raise NotConnected
+    request, current = requests.request_scan(repository, project_id, user_id, {})
+    outcome, _ = await reads.wait_for_request(request.request_id, current=current)
     return outcome.scan.scan_id if outcome.scan is not None else outcome.request.request_id
 
 
 def get_price(scan_id: ScanId) -> dict[str, Any]:
-    """Returns what unlocking costs, and whether the credits suffice together with the automatic top-up.
+    """Returns the price of unlocking, and whether the credits suffice together with the automatic top-up.
 
     Raises UnknownScan.
     """
@@ -75,11 +72,11 @@ def _get_locked(scan_id: ScanId) -> tuple[ScanItem, BillingItem]:
 
 def to_sarif(scan: ScanItem, found: Sequence[PublishedFinding]) -> dict[str, Any]:
     """Returns the findings as SARIF. Raises ScanNotCompleted, ScanWithoutResult, UnlockRequired."""
-    reading.require_readable(scan)
+    findings.require_readable(scan)
     return sarif.to_sarif(scan, found)
 
 
 def to_csv(scan: ScanItem, found: Sequence[PublishedFinding]) -> str:
     """Returns the findings as CSV. Raises ScanNotCompleted, ScanWithoutResult, UnlockRequired."""
-    reading.require_readable(scan)
-    return finding_csv.to_csv(scan, found)
+    findings.require_readable(scan)
+    return spreadsheet.findings_to_csv(scan, found)

@@ -37,13 +37,13 @@ def list_latest(project_id: ProjectId, repository_ids: Sequence[RepositoryId]) -
     organization_id = project_id.organization_id
 
     def list_scans(repository_id: RepositoryId) -> list[ScanItem]:
-        return reads.list_scans(organization_id, _READ_FOR_LATEST, None, repository_id).scans
+        return reads.list_scans(organization_id, _READ_FOR_LATEST, None, repository_id).items
 
     listed: Iterable[ScanItem]
     if len(repository_ids) <= _MOST_REPOSITORIES:
         listed = chain.from_iterable(read_each(list_scans, repository_ids))
     else:
-        listed = reads.list_scans(organization_id, _READ_OF_ORGANIZATION, None).scans
+        listed = reads.list_scans(organization_id, _READ_OF_ORGANIZATION, None).items
     own = (scan for scan in listed if scan.project_id == project_id)
     return sorted(own, key=lambda scan: scan.created_at, reverse=True)
 

@@ -19,8 +19,8 @@ from controlplane.projects import store as projects
 from controlplane.projects.items import ProjectItem
 from controlplane.scans import findings, reads
 from controlplane.scans.findings import PublishedFinding
-from controlplane.scans.inventories import Inventory
 from controlplane.scans.items import STATUSES, RequestItem, ScanItem, UnknownScan
+from controlplane.scans.reads import Inventory
 from dashboard.code_host.repositories import list_choices
 from dashboard.findings.highlighting import highlight
 from dashboard.pages import download, page, redirect_within
@@ -168,7 +168,7 @@ def _scans(session: WebSession, failure: ApiError | None = None) -> Response:
     def list_completed() -> list[ScanItem]:
         if codec.after is not None:
             return []
-        return reads.list_scans(organization_id, TREND_SCANS, None, repository_id, "completed").scans
+        return reads.list_scans(organization_id, TREND_SCANS, None, repository_id, "completed").items
 
     (listed, completed), (connected, own) = read_both(
         lambda: read_both(
@@ -180,7 +180,7 @@ def _scans(session: WebSession, failure: ApiError | None = None) -> Response:
             lambda: projects.list_projects(organization_id, _PROJECTS, None),
         ),
     )
-    named: dict[str, ProjectItem] = {project.project_id: project for project in own.projects}
+    named: dict[str, ProjectItem] = {project.project_id: project for project in own.items}
     if own.next_sk is not None:
         named |= repositories.find_linked_projects(connected)
     filters = {name: it for name, it in (("repository", repository_id), ("status", status)) if it}
@@ -189,7 +189,7 @@ def _scans(session: WebSession, failure: ApiError | None = None) -> Response:
         "scans",
         session,
         failure,
-        scans=listed.scans,
+        scans=listed.items,
         next_cursor=codec.cursor(listed.next_sk),
         is_first=codec.after is None,
         filters=filters,

@@ -7,7 +7,6 @@ with its own tree and its offset in the file. A tree is built when a rule first 
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -54,44 +53,33 @@ _LONGEST_NAME: Final = 200
 _GLOBAL: Final = re.compile(r"""^(?:window|globalThis|self)(?:\.|\[["'])([\w$]+)(?:["']\])?$""")
 _MAX_VALUES: Final = 4
 _SCRIPT_ELEMENTS: Final[Config] = {"rule": {"kind": "script_element"}}
-# Script text that code assigns to an element, or gives to createTextNode.
-_WRITTEN_SCRIPTS: Final[list[Rule]] = [
+_TEXTS: Final[list[Rule]] = [{"kind": "template_string"}, {"kind": "string"}]
+_PLACES_OF_SCRIPTS: Final[list[Relation]] = [
+    # Script text that code assigns to an element, or gives to createTextNode.
     {
-        "any": [{"kind": "template_string"}, {"kind": "string"}],
-        "inside": {
-            "kind": "assignment_expression",
-            "has": {"field": "left", "regex": r"\.(?:innerHTML|innerText|text|textContent)$"},
-        },
+        "kind": "assignment_expression",
+        "has": {"field": "left", "regex": r"\.(?:innerHTML|innerText|text|textContent)$"},
     },
     {
-        "any": [{"kind": "template_string"}, {"kind": "string"}],
-        "inside": {
-            "kind": "arguments",
-            "inside": {"kind": "call_expression", "has": {"field": "function", "regex": r"\.createTextNode$"}},
-        },
+        "kind": "arguments",
+        "inside": {"kind": "call_expression", "has": {"field": "function", "regex": r"\.createTextNode$"}},
     },
     # {innerHTML: "…"}, as frameworks configure a page's head.
-    {
-        "any": [{"kind": "template_string"}, {"kind": "string"}],
-        "inside": {"kind": "pair", "has": {"field": "key", "regex": "^['\"]?(__html|innerHTML)"}},
-    },
+    {"kind": "pair", "has": {"field": "key", "regex": "^['\"]?(__html|innerHTML)"}},
     # {tag: "script", content: "…"}, as Starlight does.
     {
-        "any": [{"kind": "template_string"}, {"kind": "string"}],
-        "inside": {
-            "kind": "pair",
-            "has": {"field": "key", "regex": "^['\"]?content['\"]?$"},
-            "inside": {"kind": "object", "has": {"kind": "pair", "regex": r"^['\"]?tag['\"]?\s*:\s*['\"]script['\"]$"}},
-        },
+        "kind": "pair",
+        "has": {"field": "key", "regex": "^['\"]?content['\"]?$"},
+        "inside": {"kind": "object", "has": {"kind": "pair", "regex": r"^['\"]?tag['\"]?\s*:\s*['\"]script['\"]$"}},
     },
     # ["script", {}, "…"], as VitePress does.
-    {
-        "any": [{"kind": "template_string"}, {"kind": "string"}],
-        "inside": {"kind": "array", "has": {"kind": "string", "regex": "^.script.$"}},
-    },
+    {"kind": "array", "has": {"kind": "string", "regex": "^.script.$"}},
+]
+_WRITTEN_SCRIPTS: Final[list[Rule]] = [
+    *(Rule(any=_TEXTS, inside=place) for place in _PLACES_OF_SCRIPTS),
     # Markup that a site generator's plugin adds to every page.
     {
-        "any": [{"kind": "template_string"}, {"kind": "string"}],
+        "any": _TEXTS,
         "regex": r"^.\s*<script\b",
         "inside": {
             "kind": "arguments",
@@ -103,7 +91,7 @@ _WRITTEN_SCRIPTS: Final[list[Rule]] = [
     },
 ]
 _PAGES_IN_STRINGS: Final[Rule] = {
-    "any": [{"kind": "template_string"}, {"kind": "string"}],
+    "any": _TEXTS,
     "regex": r"^.\s*(?:<!--[^>]*>\s*)?<(?i:!doctype|html|head)\b",
 }
 # The places of markup in code: a function's result, or a value of a name or a property.
@@ -115,7 +103,7 @@ PLACE_OF_MARKUP: Final[Relation] = {
 }  # fmt: skip
 # Markup with a script element.
 _MARKUP_WITH_SCRIPTS: Final[Rule] = {
-    "any": [{"kind": "template_string"}, {"kind": "string"}],
+    "any": _TEXTS,
     "regex": r"^.\s*<(?:[^`]*<)?[Ss]cript\b",
     "inside": PLACE_OF_MARKUP,
 }
@@ -208,29 +196,6 @@ class Block:
     @cached_property
     def named(self) -> dict[str, tuple[str, ...]]:
         """A cache for `values`: the strings that are assigned to a name."""
-        return {}
-
-    def holds(self, pattern: re.Pattern[str], node: SgNode) -> bool:
-        """Returns whether the code of a node of this block has a match. Searches the text once for all nodes."""
-        if pattern not in self._matches:
-            found = [match.span() for match in pattern.finditer(self.text)]
-            self._matches[pattern] = [start for start, _ in found], [end for _, end in found]
-        starts, ends = self._matches[pattern]
-        if not starts:
-            return False
-        key = pattern, node
-        if key not in self._held:
-            place = node.range()  # takes time in proportion to its place in the file
-            first = bisect_left(starts, place.start.index)
-            self._held[key] = first < len(starts) and ends[first] <= place.end.index
-        return self._held[key]
-
-    @cached_property
-    def _matches(self) -> dict[re.Pattern[str], tuple[list[int], list[int]]]:
-        return {}
-
-    @cached_property
-    def _held(self) -> dict[tuple[re.Pattern[str], SgNode], bool]:
         return {}
 
 

@@ -3,6 +3,7 @@
 import json
 
 from analysis_testing.in_process import analyze_files
+from openassent_analysis.manifests import read_manifest
 
 OLD = {"vanilla-cookieconsent": "^2.8.0"}
 
@@ -52,6 +53,12 @@ class TestLibraries:
         assert rule_ids({"package.json": manifest({**OLD, "tarteaucitronjs": "1.9.0"})}) == [
             ("consent-library-outdated", "package.json"), ("consent-library-outdated", "package.json"),
         ]  # fmt: skip
+
+
+def test_a_manifests_package_is_located_after_its_name_as_text():
+    text = '{"keywords": ["cookieconsent"], "dependencies": {"cookieconsent" : "3.0.0"}}'
+    (pinned,) = read_manifest(text)
+    assert text[pinned.start : pinned.end] == '"cookieconsent" : "3.0.0"'
 
 
 class TestTrackers:

@@ -41,7 +41,7 @@ _HEAD = re.compile(
 )
 _CHUNK = re.compile(rb"([0-9A-Fa-f]{1,8})(?:[\t ]*;[\t\x20-\x7e\x80-\xff]*)?")
 _LENGTH = re.compile(r"[0-9]{1,18}")
-# The root certificates of AWS endpoints, added by the build. Loading the full CA bundle takes 15 ms of the first call.
+# The root certificates of AWS endpoints. Loading the full CA bundle takes 15 ms of the first call.
 ROOTS = Path(__file__).with_name("amazon-roots.pem")
 
 
@@ -81,21 +81,17 @@ class _Malformed(OSError):
     """The response isn't valid HTTP, or it is too large."""
 
 
-def ca_file() -> str | None:
-    """Returns the file of root certificates to trust, or None for those of the system."""
-    named = os.environ.get("AWS_CA_BUNDLE") or os.environ.get("REQUESTS_CA_BUNDLE")
-    return named or (str(ROOTS) if ROOTS.is_file() else None)
+def ca_file() -> str:
+    """Returns the file of root certificates to trust."""
+    return os.environ.get("AWS_CA_BUNDLE") or os.environ.get("REQUESTS_CA_BUNDLE") or str(ROOTS)
 
 
 @lru_cache(maxsize=2)
-def tls_context(roots: str | None) -> ssl.SSLContext:
+def tls_context(roots: str) -> ssl.SSLContext:
     """Returns a context that verifies the certificate and the host name."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
-    if roots:
-        context.load_verify_locations(roots)
-    else:
-        context.load_default_certs()
+    context.load_verify_locations(roots)
     return context
 
 

@@ -85,5 +85,5 @@ def problems(reply: Reply) -> list[tuple[list[str], str]]:
 
 
 @pytest.fixture
-def acme(api: Api, world: World) -> Organization:
+def acme(api, world):
     return Organization(api, world)

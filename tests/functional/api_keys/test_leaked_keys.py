@@ -3,9 +3,7 @@
 import json
 import logging
 from base64 import b64encode
-from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,23 +13,23 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from controlplane.api_keys import changes as key_changes
 from controlplane.api_keys import leaked
 from controlplane.api_keys import store as api_keys
-from controlplane.code_host import secret_scanning
+from controlplane.code_host import signed_requests
 from controlplane.people import sessions, token_families
 from controlplane.platform.core import tokens
 from controlplane.platform.core.settings import settings
-from controlplane.platform.table import codec, keys
+from controlplane.platform.table import keys
+from controlplane.platform.table.legs import decode_item
 from controlplane.platform.table.table import table
 from local.github.secret_scanning import TOKEN_TYPE, SecretScanning
-from tests.functional.api_keys.conftest import DAY, Organization, id_of
-from tests.functional.conftest import FakeClock
+from tests.functional.api_keys.conftest import DAY, id_of
 from tests.functional.device_auth.devices import refresh, request_code, works
 from tests.support.api import Api, Reply
 from tests.support.audit_log import all_entries
-from tests.support.calls import Call, Proceed, before_the_transaction, intercepted
+from tests.support.calls import before_the_transaction, intercepted
 from tests.support.each import each
 from tests.support.github import GitHub, github
 from tests.support.github_faults import Fault
-from tests.support.world import World, table_dump
+from tests.support.world import table_dump
 
 PLACE = "https://github.com/octocat/hello-world/blob/1f0c2b9e/.env"
 LEAK = leaked.Leak("commit", None)
@@ -73,21 +71,21 @@ def leak_of(token: str, **more: Any) -> dict[str, Any]:
 
 
 def messages() -> list[dict[str, Any]]:
-    stored = [codec.decode_item(it) for it in table_dump() if it["pk"]["S"].startswith("OUTBOX#")]
+    stored = [decode_item(it) for it in table_dump() if it["pk"]["S"].startswith("OUTBOX#")]
     return [it["message"] for it in stored]
 
 
 @pytest.fixture
-def scanner(api: Api, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Scanner]:
+def scanner(api, tmp_path, monkeypatch):
     with github(tmp_path / "github") as served:
         configured = settings.model_copy(update={"github_api_url": f"{served.url}/api/v3"})
-        monkeypatch.setattr(secret_scanning, "settings", configured)
-        secret_scanning._keys.cache_clear()
+        monkeypatch.setattr(signed_requests, "settings", configured)
+        signed_requests._keys.cache_clear()
         yield Scanner(api, served)
-    secret_scanning._keys.cache_clear()
+    signed_requests._keys.cache_clear()
 
 
-def test_a_leaked_key_is_revoked_and_the_response_has_githubs_format(acme: Organization, scanner: Scanner):
+def test_a_leaked_key_is_revoked_and_the_response_has_githubs_format(acme, scanner):
     key, kept, unknown = acme.create(), acme.create(), tokens.mint("assent")
     secret = key["key"]
     reply = scanner.report(leak_of(secret, url=f"{PLACE}?x={secret}#L3"), unknown, "assent_nonsense", secret)
@@ -110,34 +108,26 @@ def test_a_leaked_key_is_revoked_and_the_response_has_githubs_format(acme: Organ
     assert event["subjects"] == [key["keyId"]]
 
 
-def test_of_a_rolled_key_only_the_leaked_secret_ends(acme: Organization, scanner: Scanner):
+def test_of_a_rolled_key_only_the_leaked_secret_ends_and_its_successor_ends_both(acme, scanner, now):
     old = acme.create()
     new, before = acme.roll(old, DAY).data, acme.stored()
     assert scanner.recognizes(old["key"]) == [True]
-    after, found = acme.stored(), leaked.find_leaked_key(id_of(old))
+    after = acme.stored()
     assert (after["keys"], after["keyVersion"]) == (before["keys"], before["keyVersion"] + 1)
-    assert found is not None
-    assert found.start == old["start"]
-    assert acme.works(old, new) == [False, True]
-    assert acme.get(new)["previous"] is None
+    assert leaked.find_leaked_key(id_of(old)).start == old["start"]
+    assert (acme.works(old, new), acme.get(new)["previous"]) == ([False, True], None)
+    newest = acme.roll(new, DAY).data
+    scanner.report(newest["key"])
+    assert acme.works(new, newest) == [False, False]
+    assert leaked.find_leaked_key(id_of(newest)).start == newest["start"]
+    assert table.get(keys.leaked_key(*id_of(newest).location))["expiresAt"] == now() + 90 * DAY
 
 
-def test_a_leaked_successor_ends_both_secrets(acme: Organization, scanner: Scanner, now: FakeClock):
-    old = acme.create()
-    new = acme.roll(old, DAY).data
-    scanner.report(new["key"])
-    assert acme.works(old, new) == [False, False]
-    found, stored = leaked.find_leaked_key(id_of(new)), table.get(keys.leaked_key(*id_of(new).location))
-    assert found is not None
-    assert stored is not None
-    assert (found.start, stored["expiresAt"]) == (new["start"], now() + 90 * DAY)
-
-
-def test_a_change_of_the_key_during_the_report_counts_as_one(acme: Organization):
+def test_a_change_of_the_key_during_the_report_counts_as_one(acme):
     old = acme.create()
     new = id_of(acme.roll(old, DAY).data)
 
-    def rename() -> None:
+    def rename():
         key_changes.update_key(new, lambda key: replace(key, name="deploys"), admin_id=acme.owner.user_id)
 
     with before_the_transaction(table.client, rename):
@@ -146,12 +136,12 @@ def test_a_change_of_the_key_during_the_report_counts_as_one(acme: Organization)
     assert (key.name, key.previous, key.revision) == ("deploys", None, 2)
 
 
-def test_of_two_reports_at_once_one_ends_the_grace_period(acme: Organization):
+def test_of_two_reports_at_once_one_ends_the_grace_period(acme):
     old = acme.create()
     digest, listed = tokens.digest(old["key"]), keys.api_key(*id_of(acme.roll(old, DAY).data).location).sk
     reports: list[bool] = []
 
-    def around(call: Call, proceed: Proceed) -> Any:
+    def around(call, proceed):
         if call.operation == "GetItem" and call.parameters["Key"]["sk"]["S"] == listed and not reports:
             reports.append(True)
             reports.append(leaked.revoke_key(digest, LEAK))
@@ -177,7 +167,7 @@ def test_of_two_reports_at_once_one_ends_the_grace_period(acme: Organization):
         ({"source": "commit <b>"}, {"source": "unknown", "url": PLACE}),
     ],
 )
-def test_only_a_public_address_and_a_known_form_of_source_are_kept(fields, expected, acme: Organization, scanner):
+def test_only_a_public_address_and_a_known_form_of_source_are_kept(fields, expected, acme, scanner):
     key = acme.create()
     scanner.report(leak_of(key["key"], **fields))
     (entry,) = [it for it in all_entries() if it["resource"] == key["keyId"] and it["action"].endswith("leaked")]
@@ -185,7 +175,7 @@ def test_only_a_public_address_and_a_known_form_of_source_are_kept(fields, expec
 
 
 @each("kind", ["accessToken", "refreshToken"])
-def test_a_leaked_token_of_a_device_ends_the_device(kind: str, api: Api, world: World, scanner: Scanner):
+def test_a_leaked_token_of_a_device_ends_the_device(kind, api, world, scanner):
     person = world.person()
     first = request_code(api).approved(person.user_id).redeem().data
     second = refresh(api, first["refreshToken"]).data
@@ -200,25 +190,20 @@ def test_a_leaked_token_of_a_device_ends_the_device(kind: str, api: Api, world: 
     assert [it["kind"] for it in api.get("/v1/me/sessions", person.token).data] == ["token"]
 
 
-def test_a_leaked_session_or_operators_token_ends_alone(api: Api, world: World, scanner: Scanner):
+def test_a_leaked_session_or_operators_token_ends_alone_and_its_message_has_only_ids(api, world, scanner):
     person = world.person()
     session, other = sessions.create(person.user_id), sessions.create(person.user_id)
-    assert scanner.recognizes(session, person.token) == [True, True]
-    assert [works(api, it) for it in (session, person.token, other)] == [False, False, True]
-    assert [it["kind"] for it in api.get("/v1/me/sessions", other).data] == ["session"]
-    assert scanner.recognizes(session) == [False]
-
-
-def test_the_message_about_a_leaked_session_has_only_ids(world: World, scanner: Scanner):
-    person = world.person()
-    scanner.report(sessions.create(person.user_id))
+    assert scanner.recognizes(session) == [True]
     (message,) = messages()
     assert message == {"kind": "send-leak-notice", "version": 1, "userId": person.user_id, "leak": message["leak"]}
     found = leaked.find_leaked_token(person.user_id, message["leak"])
     assert found == leaked.LeakedToken(client="dashboard", leak=leaked.Leak("commit", PLACE))
+    assert scanner.recognizes(session, person.token) == [False, True]
+    assert [works(api, it) for it in (session, person.token, other)] == [False, False, True]
+    assert [it["kind"] for it in api.get("/v1/me/sessions", other).data] == ["session"]
 
 
-def test_expired_and_foreign_tokens_are_false_positives(api: Api, world: World, scanner: Scanner, now: FakeClock):
+def test_expired_and_foreign_tokens_are_false_positives(api, world, scanner, now):
     person = world.person()
     pair = request_code(api).approved(person.user_id).redeem().data
     now.advance(token_families.ACCESS_SECONDS)
@@ -230,16 +215,20 @@ def test_expired_and_foreign_tokens_are_false_positives(api: Api, world: World, 
     assert not [it for it in table_dump() if it["pk"]["S"].startswith(("MAILS#", "OUTBOX#"))]
 
 
-def test_of_two_reports_of_a_session_at_once_one_ends_it(world: World):
+def test_of_two_reports_of_a_session_at_once_one_ends_it(world):
     session = sessions.create(world.person().user_id)
     with before_the_transaction(table.client, lambda: leaked.revoke_token(session, LEAK)):
         assert not leaked.revoke_token(session, LEAK)
     assert len(messages()) == 1
 
 
-def test_a_report_that_github_did_not_sign_revokes_nothing(acme: Organization, scanner: Scanner):
+def test_a_report_that_github_did_not_sign_revokes_nothing_and_without_a_signature_asks_for_no_key(acme, scanner):
     secret, other = acme.create()["key"], SecretScanning()
     before = table_dump()
+    for header in (IDENTIFIER, SIGNATURE):
+        for value in ("", None):
+            assert scanner.report(secret, **{header: value}).code == "UNAUTHORIZED"
+    assert scanner.asked == 0
     for headers in (
         {IDENTIFIER: "0" * 64},
         {IDENTIFIER: other.identifier},
@@ -251,14 +240,6 @@ def test_a_report_that_github_did_not_sign_revokes_nothing(acme: Organization, s
     for identifier in (other.identifier, scanner.signer.identifier):
         assert scanner.report(secret, signer=other, **{IDENTIFIER: identifier}).code == "UNAUTHORIZED"
     assert table_dump() == before
-
-
-@each("header", [IDENTIFIER, SIGNATURE])
-def test_a_report_without_a_signature_asks_for_no_key(header: str, acme: Organization, scanner: Scanner):
-    key = acme.create()
-    for value in ("", None):
-        assert scanner.report(key["key"], **{header: value}).code == "UNAUTHORIZED"
-    assert (acme.works(key), scanner.asked) == ([True], 0)
 
 
 @each(
@@ -277,22 +258,26 @@ def test_a_report_without_a_signature_asks_for_no_key(header: str, acme: Organiz
         [leak_of("x")] * 101,
     ],
 )
-def test_what_is_not_a_report_is_rejected_without_being_quoted(content, scanner: Scanner):
+def test_what_is_not_a_report_is_rejected_without_being_quoted(content, scanner):
     reply = scanner.send(content)
     assert reply.code == "INVALID_PAYLOAD"
     assert PLACE not in reply.text
 
 
-def test_the_public_keys_are_kept_for_an_hour_and_in_an_outage(scanner: Scanner, now: FakeClock):
+def test_the_public_keys_are_kept_for_an_hour_and_in_an_outage_and_asked_for_once_a_minute_if_unknown(scanner, now):
     for seconds, asked in ((0, 1), (3599, 1), (1, 2)):
         now.advance(seconds)
         assert (scanner.report("x").status, scanner.asked) == (200, asked)
+    for seconds, asked in ((0, 2), (59, 2), (1, 3), (59, 3), (1, 4)):
+        now.advance(seconds)
+        scanner.report("x", signer=SecretScanning())
+        assert scanner.asked == asked
     now.advance(3600)
     scanner.fail(Fault(), Fault())
     assert scanner.report("x").status == 200
 
 
-def test_public_keys_of_other_kinds_sign_nothing_and_are_left_out(scanner: Scanner):
+def test_public_keys_of_other_kinds_sign_nothing_and_are_left_out(scanner):
     own, other = scanner.signer, SecretScanning()
     other._key = ec.generate_private_key(ec.SECP384R1())
     made = (own._key, other._key, ed25519.Ed25519PrivateKey.generate())
@@ -309,7 +294,7 @@ def test_public_keys_of_other_kinds_sign_nothing_and_are_left_out(scanner: Scann
     assert scanner.asked == 1
 
 
-def test_github_is_asked_once_a_minute_while_it_never_answered(scanner: Scanner, now: FakeClock):
+def test_github_is_asked_once_a_minute_while_it_never_answered(scanner, now):
     scanner.fail(*[Fault()] * 4)
     # Each attempt is repeated once.
     for asked in (2, 4):
@@ -317,13 +302,6 @@ def test_github_is_asked_once_a_minute_while_it_never_answered(scanner: Scanner,
         assert scanner.asked == asked
         now.advance(60)
     assert scanner.report("x").status == 200
-
-
-def test_an_unknown_key_is_asked_for_once_a_minute(scanner: Scanner, now: FakeClock):
-    for seconds, asked in ((0, 1), (59, 1), (1, 2)):
-        now.advance(seconds)
-        scanner.report("x", signer=SecretScanning())
-        assert scanner.asked == asked
 
 
 @each(
@@ -335,14 +313,14 @@ def test_an_unknown_key_is_asked_for_once_a_minute(scanner: Scanner, now: FakeCl
         [Fault(200, content={"public_keys": [{"key_identifier": "1", "key": None}]})],
     ],
 )
-def test_without_githubs_keys_the_response_is_503(faults: list[Fault], scanner: Scanner, now: FakeClock):
+def test_without_githubs_keys_the_response_is_503(faults, scanner, now):
     now.advance(3600)
     scanner.fail(*faults)
     reply = scanner.report("x")
     assert (reply.code, reply.headers["retry-after"]) == ("SERVICE_UNAVAILABLE", "60")
 
 
-def test_no_secret_is_stored_or_logged(acme: Organization, api: Api, scanner, caplog: pytest.LogCaptureFixture):
+def test_no_secret_is_stored_or_logged(acme, api, scanner, caplog):
     pair = request_code(api).approved(acme.owner.user_id).redeem().data
     session = sessions.create(acme.owner.user_id)
     made = [acme.create()["key"], tokens.mint("assent"), "assent_nonsense", session, *pair.values()]
@@ -354,4 +332,4 @@ def test_no_secret_is_stored_or_logged(acme: Organization, api: Api, scanner, ca
     for secret in made:
         assert secret not in logged
         assert secret not in json.dumps(table_dump())
-    assert "assent_x" not in repr(secret_scanning.LeakReport(b"assent_x"))
+    assert "assent_x" not in repr(signed_requests.LeakReport(b"assent_x"))

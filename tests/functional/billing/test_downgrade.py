@@ -11,9 +11,8 @@ from controlplane.platform.core.plans import Plan
 from controlplane.platform.table import keys
 from controlplane.platform.table.table import Update, table
 from controlplane.scans import queue
-from controlplane.scans.causes import Cause
-from controlplane.scans.queue import QueuedScan
-from controlplane.scans.starts import is_wanted, start_next
+from controlplane.scans.items import Cause, QueuedScan
+from controlplane.scans.queue import is_wanted, start_next
 from tests.functional.github_events.conftest import connect
 from tests.functional.projects.builders import fill, make_project
 from tests.functional.scan_preparation.test_prepare_scan import Line
@@ -21,11 +20,10 @@ from tests.support.audit_log import all_entries
 from tests.support.audits import make_issue, make_scan
 from tests.support.calls import before_the_transaction
 from tests.support.table import PREPARED
-from tests.support.world import Company
 
 
 @pytest.fixture
-def company(world) -> Company:
+def company(world):
     return world.company("pro")
 
 
@@ -93,7 +91,7 @@ class TestEveryLimit:
         hits = limit_of_plan("free") + 100
         table.update(Update(count, "SET #hits = :hits", values={"hits": hits}), PREPARED)
 
-        def statuses() -> set[int]:
+        def statuses():
             return {api.get("/v1/billing", company.owner.token).status for _ in range(30)}
 
         assert statuses() == {200}
@@ -138,16 +136,14 @@ def test_billing_says_what_is_over_the_limit(company, api, world):
     assert api.get("/v1/billing", full.owner.token).data["overLimit"] == []
 
 
-def test_concurrent_changes_of_the_plan_are_recorded_as_they_were_made(company):
+def test_concurrent_changes_of_the_plan_are_recorded_and_those_of_the_top_up_both_made(company):
     with before_the_transaction(table.client, lambda: downgrade(company, "starter")):
         downgrade(company, "free")
     changes = [it for it in all_entries() if it["action"] == "organization.change_plan"]
     made = {("free", "pro"), ("pro", "starter"), ("starter", "free")}
     assert {(it["before"]["plan"], it["after"]["plan"]) for it in changes} == made
 
-
-def test_concurrent_changes_of_the_top_up_are_both_made(company):
-    def enable(threshold: int) -> None:
+    def enable(threshold):
         billing.enable_top_up(company.organization_id, threshold=threshold, amount=100, monthly_limit=3)
 
     enable(10)

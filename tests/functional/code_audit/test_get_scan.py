@@ -2,8 +2,8 @@
 
 from controlplane.platform.table.table import table
 from controlplane.scans import execution
-from controlplane.scans.inventories import Inventory, stored_leg
-from controlplane.scans.progress import STAGES, Coverage
+from controlplane.scans.items import STAGES, Coverage
+from controlplane.scans.reads import Inventory, stored_leg
 from tests.functional.code_audit.conftest import ISSUES, ONE, Organization, change
 from tests.support.audits import end_scan, lease_of
 from tests.support.code_host import SHA
@@ -53,12 +53,6 @@ def test_a_completed_preview_has_all_fields(acme):
     }
 
 
-def test_the_inventory_says_that_it_does_not_list_everything(acme):
-    scan = acme.scan()
-    table.put(stored_leg(scan.scan_id, Inventory(files=10, truncated=True)), PREPARED)
-    assert acme.get(scan).data["inventory"]["truncated"] is True
-
-
 def test_a_queued_scan_has_no_counts_and_no_times(acme):
     shown = acme.get(acme.scan(status="queued")).data
     assert (shown["status"], shown["progress"]) == ("queued", progress("fetch", "pending", 0))
@@ -79,11 +73,12 @@ def test_each_time_is_that_of_its_event(acme, now):
     assert times == [f"2026-03-04T05:06:{second}.000Z" for second in ("07", "08", "09")]
 
 
-def test_places_and_distinct_findings_are_counted_apart(acme):
+def test_places_and_distinct_findings_are_counted_apart_and_an_inventory_can_be_truncated(acme):
     scan = acme.scan(status="running")
     execution.complete_scan(scan, lease_of(scan), 7, 5, Coverage(1, 1, {}))
+    table.put(stored_leg(scan.scan_id, Inventory(files=10, truncated=True)), PREPARED)
     shown = acme.get(scan).data
-    assert (shown["findingCount"], shown["issueCount"]) == (7, 5)
+    assert (shown["findingCount"], shown["issueCount"], shown["inventory"]["truncated"]) == (7, 5, True)
 
 
 @each("trigger", ["push", "scheduled"])

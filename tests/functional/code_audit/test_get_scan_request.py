@@ -4,14 +4,13 @@ from controlplane.scans import failures, requests
 from controlplane.scans.items import Failure
 from tests.functional.code_audit.conftest import Organization
 from tests.support.audits import make_request
-from tests.support.world import World
 
 
 def read(acme, request_id, repository_id, who=None):
     return acme.send("GET", f"/v1/code-audit/scan-requests/{request_id}?repositoryId={repository_id}", None, who)
 
 
-def test_a_starting_request_says_when_to_retry_to_callers_with_either_scope(acme, world: World):
+def test_a_starting_request_says_when_to_retry_to_callers_with_either_scope(acme, world):
     repository = acme.connect()
     request_id = make_request(repository)
     for scope in ("code-audit.read", "code-audit.write"):

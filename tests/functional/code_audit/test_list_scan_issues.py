@@ -5,7 +5,7 @@ from itertools import product
 
 import pytest
 
-from controlplane.findings import inbox, publications
+from controlplane.findings import inbox
 from controlplane.findings.items import Fix
 from controlplane.platform.table import keys
 from controlplane.platform.table.table import table
@@ -15,6 +15,7 @@ from tests.functional.code_audit.conftest import FIVE, ISSUES, ONE, TWO, change,
 from tests.support.audits import end_scan, make_issue
 from tests.support.calls import intercepted
 from tests.support.each import each
+from tests.support.published import publish_finding
 from tests.support.table import PREPARED
 
 # How a scan with five findings is made; the findings that are shown, and the numbers of the others.
@@ -53,7 +54,7 @@ def test_a_finding_has_all_fields(acme):
     vendor = FindingVendor("google-analytics", "Google Analytics", "google-analytics.com")
     found = replace(ISSUES[2], confidence="low", fix=fix, vendors=(vendor,))
     scan = acme.scan(issues=[found])
-    item = publications.publish_finding(findings.as_discovery(scan, found))
+    item = publish_finding(findings.as_discovery(scan, found))
     (issue,) = listed(acme, scan).data["issues"]
     assert issue == {
         "id": f"{scan.scan_id}:{found.fingerprint[:16]}",

@@ -129,7 +129,7 @@ def start(acme, prefer, repository=None, **headers):
 def test_a_start_waits_for_the_scan_that_it_starts(acme, pausing, monkeypatch):
     repository = acme.connect()
     monkeypatch.setattr(messages.sender, "client", AtOnce(repository))
-    pauses = pausing(6, lambda: complete(reads.list_scans(acme.id, 1, None).scans[0]))
+    pauses = pausing(6, lambda: complete(reads.list_scans(acme.id, 1, None).items[0]))
     reply, applied = start(acme, "wait=15", repository)
     assert (reply.status, applied, sum(pauses)) == (202, "wait=15", 6)
     assert (reply.data["status"], reply.data["scan"]["status"]) == ("started", "completed")

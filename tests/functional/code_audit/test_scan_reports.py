@@ -2,12 +2,12 @@
 
 import pytest
 
-from controlplane.findings import publications
 from controlplane.platform.table.stored import to_map
 from controlplane.platform.table.table import table
 from controlplane.scans import findings
-from controlplane.scans.causes import Comparison
+from controlplane.scans.items import Comparison
 from tests.functional.code_audit.conftest import FIVE, FOUR, ISSUES, ONE, THREE, TWO, Organization, change, fingerprints
+from tests.support.published import publish_finding
 from tests.support.table import PREPARED
 
 
@@ -56,7 +56,7 @@ def test_two_scans_are_compared_by_their_findings(case, acme, repository):
 def test_the_base_is_the_scan_before_it_if_none_is_named(acme, repository):
     base = acme.scan(repository, again="full", issues=[ONE])
     scan = acme.scan(repository, access="full", issues=[TWO])
-    items = [publications.publish_finding(findings.as_discovery(*found)) for found in ((scan, TWO), (base, ONE))]
+    items = [publish_finding(findings.as_discovery(*found)) for found in ((scan, TWO), (base, ONE))]
     first = diff(acme, scan).data
     assert (first["baseScanId"], first["newCount"], first["fixedCount"]) == (None, 1, 0)
     change(scan, comparison=to_map(Comparison(base.scan_id, 1, (ONE.fingerprint,), 1)))

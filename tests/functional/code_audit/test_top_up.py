@@ -7,15 +7,15 @@ import pytest
 from controlplane.billing import charges
 from controlplane.billing import store as billing
 from controlplane.organizations.items import BillingItem, TopUpItem
+from controlplane.platform.core import ids
+from controlplane.platform.core.ids import ScanId
 from controlplane.platform.queues.outbox import new_entry
 from controlplane.platform.table import keys
 from controlplane.platform.table.table import LegFailed, Put, Update, table
 from controlplane.scans import unlocks
-from controlplane.scans.requests import new_scan_id
 from tests.functional.code_audit.conftest import ISSUES
 from tests.support.audit_log import all_entries
 from tests.support.each import each
-from tests.support.recorded import recorded_calls
 from tests.support.table import PREPARED
 from tests.support.world import table_dump
 
@@ -90,14 +90,6 @@ def test_a_charge_of_nothing_needs_no_top_up(free):
     assert (free.balance, used(free)) == (80, 0)
 
 
-def test_a_top_up_takes_one_transaction_more_than_a_charge_without_settings(free, scans, api):
-    enable(free)
-    api.get("/v1/me", free.owner.token)
-    with recorded_calls() as calls:
-        free.unlock(scans[0])
-    assert [call.operation for call in calls].count("TransactWriteItems") == 2
-
-
 def test_the_monthly_limit_ends_top_ups_but_not_charges(free, scans):
     enable(free, threshold=500, amount=10, monthly_limit=1)
     billing.add_credits(free.id, 10)
@@ -167,7 +159,7 @@ def enabled(threshold, amount, used=0):
 def is_charged(read, stored):
     """Charges as decided on what was read. Checks that the balance is changed as the ledger says."""
     table.put(Put(stored.to_item()), PREPARED)
-    legs = charges.charge_legs(read, new_scan_id(read.organization_id), 50, "usr_ada")
+    legs = charges.charge_legs(read, ScanId.of(read.organization_id, ids.new_local()), 50, "usr_ada")
     try:
         table.transact(legs, PREPARED)
     except LegFailed:
@@ -191,7 +183,7 @@ def is_charged(read, stored):
 def test_an_outdated_charge_happens_only_if_it_has_the_same_effects(top_up, balances, free):
     for pair in product(balances, repeat=2):
         read, stored = (BillingItem(organization_id=free.id, credits=it, top_up=top_up) for it in pair)
-        scan_id = new_scan_id(free.id)
+        scan_id = ScanId.of(free.id, ids.new_local())
         effects, others = (charges.charge_legs(it, scan_id, 50, "usr_ada").keys() for it in (read, stored))
         assert is_charged(read, stored) is (effects == others and charges.covers(stored, 50)), pair
 

@@ -3,11 +3,11 @@
 import ssl
 import time
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import httpx
 import pytest
 
+from cli.tests.conftest import own_configuration  # noqa: F401 (a fixture)
 from cli.tests.support.script import ADDRESS
 from cli.tests.support.shell import run
 from controlplane.platform.core import clock
@@ -35,14 +35,6 @@ class Shell:
         tokens = Tokens(token, refresh_token, time.time() + 3_600, "")
         credentials.store().save(profile, tokens)
         profiles.save(profile, Profile(ADDRESS))
-
-
-@pytest.fixture(autouse=True)
-def _own_configuration(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    for variable in ("ASSENT_API_KEY", "ASSENT_BASE_URL", "ASSENT_ORG", "ASSENT_PROFILE", "GITHUB_STEP_SUMMARY"):
-        monkeypatch.delenv(variable, raising=False)
-    monkeypatch.setenv("ASSENT_CONFIG_DIR", str(tmp_path / "config"))
-    monkeypatch.setenv("ASSENT_KEYRING", "off")
 
 
 @pytest.fixture(scope="session")

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from controlplane.findings import detections, publications
+from controlplane.findings import intake
 from controlplane.projects import changes as project_changes
 from controlplane.projects import store as projects
 from controlplane.projects.items import Address
@@ -10,6 +10,7 @@ from controlplane.scans import findings
 from tests.support.audits import make_issue, make_scan
 from tests.support.endpoints import delivered
 from tests.support.populated_organization import detection
+from tests.support.published import publish_finding
 from tests.support.world import Company, World
 
 
@@ -32,11 +33,11 @@ class Office:
         project = projects.get_project(repository.links[0].project_id)
         change = project_changes.ProjectChange(added_websites=[Address("www.example.com", "domain")])
         project_changes.update_project(project, change, may_remove_websites=False)
-        detections.record_detection(detection(project.project_id))
+        intake.record_detection(detection(project.project_id))
         issues = [make_issue(number, priority="P0" if number == 5 else "P2") for number in range(1, 6)]
         preview = make_scan(repository, issues=issues)
         scan = make_scan(repository, issues=issues, access="full")
-        item = publications.publish_finding(findings.as_discovery(scan, issues[4]))
+        item = publish_finding(findings.as_discovery(scan, issues[4]))
         delivery = delivered(company)
         world.invitation(company, "mary@example.com")
         names = {

@@ -36,7 +36,7 @@ def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def scan(office: Office, clone: Path, *, status: str = "completed", priority: str = "P1") -> ScanItem:
     """Creates a scan of the commit, with a finding that no earlier scan has."""
     repository = next(
-        it for it in repositories.list_repositories(office.company.organization_id, 10, None).repositories if it.links
+        it for it in repositories.list_repositories(office.company.organization_id, 10, None).items if it.links
     )
     commit = run_git(clone, "rev-parse", "HEAD")
     return make_scan(repository, status=status, issues=[make_issue(9, priority=priority)], access="full", commit=commit)
@@ -78,7 +78,7 @@ def test_waits_for_a_scan_that_is_running(
             end_scan(running)
 
     # Not the interpreter's: subprocess sleeps, too, until git has ended.
-    monkeypatch.setattr("openassent._sync.code_audit.sleep", sleep)
+    monkeypatch.setattr("openassent._sync.scans.sleep", sleep)
     ended = shell.run("ci")
     assert (ended.code, len(waited)) == (Exit.FAILED if fails else Exit.DONE, 1)
     assert ended.stderr.endswith("Error: The repository is too large.\n") is fails

@@ -1,7 +1,7 @@
 """`assent mcp`: its tools, through the protocol's client in this process, against the handlers."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -38,31 +38,27 @@ class Assistant:
         assistant._server = made
         return assistant
 
-    def tools(self) -> dict[str, Tool]:
-        async def listed() -> list[Tool]:
+    def _ask(self, question: Callable[[Client], Awaitable[Any]]) -> Any:
+        async def asked() -> Any:
             async with Client(self._server) as client:
-                return (await client.list_tools()).tools
+                return await question(client)
 
-        return {tool.name: tool for tool in run(listed())}
+        return run(asked())
+
+    def tools(self) -> dict[str, Tool]:
+        return {tool.name: tool for tool in self._ask(lambda client: client.list_tools()).tools}
 
     def started(self) -> tuple[str, dict[str, Any]]:
         """Returns the instructions and the capabilities that the server announces."""
 
-        async def initialized() -> tuple[str, dict[str, Any]]:
-            async with Client(self._server) as client:
-                announced = client.server_capabilities.model_dump(exclude_none=True)
-                return client.instructions or "", announced
+        async def initialized(client: Client) -> tuple[str, dict[str, Any]]:
+            return client.instructions or "", client.server_capabilities.model_dump(exclude_none=True)
 
-        return run(initialized())  # type: ignore[no-any-return]
+        return self._ask(initialized)  # type: ignore[no-any-return]
 
     def call(self, name: str, **arguments: Any) -> tuple[bool, str]:
         """Returns whether the tool failed, and its text."""
-
-        async def called() -> Any:
-            async with Client(self._server) as client:
-                return await client.call_tool(name, arguments)
-
-        result = run(called())
+        result = self._ask(lambda client: client.call_tool(name, arguments))
         (content,) = result.content
         assert isinstance(content, TextContent)
         return bool(result.is_error), content.text

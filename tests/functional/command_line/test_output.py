@@ -6,7 +6,6 @@ from dataclasses import replace
 import pytest
 
 from controlplane.code_host import repositories
-from controlplane.findings import publications
 from controlplane.platform.core.ids import ScanRequestId
 from controlplane.projects import store as projects
 from controlplane.scans import findings
@@ -15,6 +14,7 @@ from tests.functional.command_line.conftest import Shell
 from tests.functional.command_line.office import Office
 from tests.functional.sdk.conftest import Gateway
 from tests.support.audits import make_issue, make_scan, stored_repository
+from tests.support.published import publish_finding
 from tests.support.world import Company, World
 
 HOSTILE = "[red]x[/red]\x1b[2J\u202e"
@@ -58,9 +58,7 @@ class TestNames:
         return company
 
     @pytest.mark.parametrize("terminal", [True, False])
-    @pytest.mark.parametrize(
-        "line", ["org list", "org show {slug}", "org use {slug}", "project list", "audit-log list"]
-    )
+    @pytest.mark.parametrize("line", ["org list", "org use {slug}", "project list"])
     def test_cant_control_the_terminal(self, line: str, terminal: bool, shell: Shell, hostile: Company):
         ended = shell.run(line.format(slug=hostile.slug), terminal=terminal, NO_COLOR="1")
         output = ended.stdout + ended.stderr
@@ -72,15 +70,29 @@ class TestNames:
     def test_of_findings_and_files_cant_control_the_terminal(self, shell: Shell, office: Office, world: World):
         scan = make_scan(world.connected_repository(office.company), issues=[make_issue(path=HOSTILE)])
         issue = replace(make_issue(path=f"{HOSTILE}.js"), title=HOSTILE)
-        item = publications.publish_finding(findings.as_discovery(scan, issue))
+        item = publish_finding(findings.as_discovery(scan, issue))
         ended = shell.run(f"inbox show {item.item_id}")
         assert ended.stdout.count("[red]x[/red]\ufffd[2J\ufffd") > 1
         assert "\x1b" not in ended.stdout
         assert "\u202e" not in ended.stdout
 
 
+def test_any_request_acts_in_the_chosen_organization_unless_it_names_another(
+    shell: Shell, office: Office, gateway: Gateway
+):
+    first, second = (it["organizationId"] for it in shell.run("org list --json").json)
+    for line, expected in (
+        (f"api GET /v1/billing --org {second}", second),
+        (f"api GET /v1/members --paginate --org {second}", second),
+        (f"api POST /v1/api-keys?dryRun=true -f name=CI --org {second}", second),
+        (f"api GET /v1/billing?organizationId={first} --org {second}", first),
+    ):
+        shell.run(line)
+        assert gateway.requests[-1].url.params["organizationId"] == expected, line
+
+
 def test_an_organization_is_chosen_for_one_command(shell: Shell, office: Office):
-    assert shell.run("billing show --org {second}".format(**office.names)).stdout != shell.run("billing show").stdout
+    assert shell.run("project list").stdout != shell.run("project list --org {second}".format(**office.names)).stdout
 
 
 @pytest.mark.parametrize(("status", "code", "said"), [("completed", 0, ""), ("failed", 1, "Too large.")])

@@ -1,25 +1,27 @@
 """Fixtures for the tests of the pages: an identity provider, a browser, and a signed-in visitor."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
 from controlplane.platform.core.settings import settings
-from tests.support.api import Api, Reply
+from tests.support.api import Reply
 from tests.support.browser import Browser
 from tests.support.issuer import Issuer
-from tests.support.world import Company, Person, World
+
+# Text of a person or a source that no page may run, or render as a template.
+HOSTILE = "\"><script>alert(1)</script>{{739*911}}'&"
 
 
 @pytest.fixture(scope="session")
-def _running_issuer() -> Iterator[Issuer]:
+def _running_issuer():
     issuer = Issuer()
     yield issuer
     issuer.close()
 
 
 @pytest.fixture
-def issuer(_running_issuer: Issuer, monkeypatch: pytest.MonkeyPatch) -> Issuer:
+def issuer(_running_issuer, monkeypatch):
     """Returns a healthy identity provider with no cached metadata or keys."""
     _running_issuer.changes, _running_issuer.metadata, _running_issuer.header = {}, {}, {}
     _running_issuer.signs_with = _running_issuer.answer = _running_issuer.forge = None
@@ -31,31 +33,36 @@ def issuer(_running_issuer: Issuer, monkeypatch: pytest.MonkeyPatch) -> Issuer:
 
 
 @pytest.fixture(autouse=True)
-def _same_salt(monkeypatch: pytest.MonkeyPatch) -> None:
+def _same_salt(monkeypatch):
     """Gives all pages of a session the same CSRF token, so that tests can compare pages."""
     monkeypatch.setattr("controlplane.access.web_session.token_hex", lambda length: "00" * length)
 
 
 @pytest.fixture
-def browser(api: Api) -> Browser:
+def browser(api):
     return Browser(api)
 
 
 @pytest.fixture
-def person(world: World) -> Person:
+def person(world):
     return world.person()
 
 
 @pytest.fixture
-def company(world: World, person: Person) -> Company:
+def company(world, person):
     """Returns an organization that the person owns."""
     return world.company(owner=person)
 
 
 @pytest.fixture
-def visitor(browser: Browser, person: Person) -> Browser:
+def visitor(browser, person):
     """Returns a browser in which the person is signed in."""
     return browser.signed_in(person.user_id)
+
+
+def pages_in(area: str) -> Callable[..., str]:
+    """Returns a function of an organization that returns the path of a page in this area of it."""
+    return lambda company, below="": f"/organizations/{company.slug}/{area}{below}"
 
 
 def pages_of(browser: Browser, target: str, following: str = "Next page") -> Iterator[Reply]:

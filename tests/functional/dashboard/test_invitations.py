@@ -1,20 +1,25 @@
-"""GET /invitations, POST /invitations/accept, POST /invitations/decline."""
+"""The invitations to a person: their links, answers, what makes one void, and organizations that are blocked."""
+
+from dataclasses import replace
 
 import pytest
 
+from controlplane.organizations import invitees
 from controlplane.organizations import store as organizations
+from controlplane.organizations.invitees import BlockItem
 from controlplane.people import users
+from controlplane.platform.core import clock
 from controlplane.platform.core.ids import InvitationId, MemberId
 from controlplane.platform.core.roles import Role
 from controlplane.platform.table import keys
 from controlplane.platform.table.table import Delete, Put, table
+from dashboard.account.invitations import BLOCKED_PER_PAGE, ON_PAGE
 from tests.support import invariants
 from tests.support.browser import Browser, text_of
-from tests.support.calls import before_the_transaction
-from tests.support.each import each
+from tests.support.calls import before_the_transaction, intercepted
 from tests.support.reply import Reply
 from tests.support.table import PREPARED
-from tests.support.world import Company, Person, World
+from tests.support.world import Company, Person
 
 ACCEPT, DECLINE = "/invitations/accept", "/invitations/decline"
 WEEK = 7 * 24 * 3600
@@ -22,7 +27,7 @@ NOT_OPEN, VOID = "This invitation isn't open", "This invitation is no longer val
 
 
 @pytest.fixture
-def company(world: World) -> Company:
+def company(world):
     return world.company(name="Acme")
 
 
@@ -41,9 +46,7 @@ def role_of(person: Person, company: Company) -> str | None:
 
 
 def owners(company: Company) -> int:
-    organization = organizations.find_organization(company.organization_id)
-    assert organization is not None
-    return organization.owners
+    return organizations.get_organization(company.organization_id).owners
 
 
 def answer(visitor: Browser, label: str) -> Reply:
@@ -66,7 +69,7 @@ def give(browser: Browser, company: Company, person: Person, role: Role | None) 
 
 
 class TestLink:
-    def test_the_link_of_an_invitation_leads_through_the_sign_in_to_its_answer(self, browser: Browser, world, company):
+    def test_the_link_of_an_invitation_leads_through_the_sign_in_to_its_answer(self, browser, world, company):
         guest, stranger = world.person(), world.person()
         invitation_id = invite(browser, company, guest.email.upper(), "admin")
         path = f"/invitations/{invitation_id}"
@@ -81,7 +84,7 @@ class TestLink:
         for closed in (path, "/invitations/inv_unknown"):
             assert NOT_OPEN in text_of(browser.get(closed))
 
-    def test_an_invitation_that_can_not_be_accepted_isnt_open(self, visitor: Browser, world, person, company, now):
+    def test_an_invitation_that_can_not_be_accepted_isnt_open(self, visitor, world, person, company, now):
         admin, former, blocking = world.member(company, "admin"), world.company(), world.company()
         void, gone = invite(visitor, company, person.email, by=admin), invite(visitor, former, person.email)
         world.leave(company, admin)
@@ -98,7 +101,7 @@ class TestLink:
 
 
 class TestShown:
-    def test_lists_the_open_invitations_to_the_users_address(self, visitor: Browser, company, person, world, now):
+    def test_lists_the_open_invitations_to_the_users_address(self, visitor, company, person, world, now):
         invite(visitor, company, person.email.upper(), "admin")
         invite(visitor, world.company(name="Birch"), "someone@example.com")
         gone = world.company(name="Cedar")
@@ -115,9 +118,13 @@ class TestShown:
 
 class TestAnswered:
     @pytest.mark.parametrize("role", ["member", "admin", "owner"])
-    def test_accepting_creates_one_membership(self, visitor: Browser, company: Company, person: Person, role: str):
+    def test_declining_removes_the_invitation_and_accepting_makes_one_member(self, visitor, company, person, role):
         invite(visitor, company, person.email, role)
-        answer(visitor, "Decline")  # which frees the address
+        page = visitor.get("/invitations")
+        assert "You declined the invitation." in text_of(visitor.follow(visitor.press("Decline")))
+        assert (role_of(person, company), pending(visitor, company)) == (None, [])
+        assert table.get(keys.invitee(person.email, company.organization_id)) is None
+        assert visitor.press("Decline", on=page).status == 404
         invite(visitor, company, person.email, role)
         page = visitor.get("/invitations")
         reply = visitor.follow(visitor.press("Accept"))
@@ -129,15 +136,7 @@ class TestAnswered:
         assert visitor.press("Accept", on=page).status == 404
         assert owners(company) == (2 if role == "owner" else 1)
 
-    def test_declining_removes_the_invitation_without_a_membership(self, visitor: Browser, company, person):
-        invite(visitor, company, person.email)
-        page = visitor.get("/invitations")
-        assert "You declined the invitation." in text_of(visitor.follow(visitor.press("Decline")))
-        assert (role_of(person, company), pending(visitor, company)) == (None, [])
-        assert table.get(keys.invitee(person.email, company.organization_id)) is None
-        assert visitor.press("Decline", on=page).status == 404
-
-    def test_an_organization_that_is_deleted_concurrently_gets_no_member(self, visitor: Browser, company, person):
+    def test_an_organization_that_is_deleted_concurrently_gets_no_member(self, visitor, company, person):
         invite(visitor, company, person.email)
         organization = Delete(keys.organization(company.organization_id))
         with before_the_transaction(table.client, lambda: table.delete(organization, PREPARED)):
@@ -157,14 +156,9 @@ class TestRefused:
     def _post(self, visitor: Browser, action: str, invitation_id: str) -> int:
         return visitor.forge(action, {"invitation_id": invitation_id}).status
 
-    @each("named", ["", "x", "inv_x", "org_" + "0" * 16, "inv_" + "0" * 34, "é" * 50])
-    def test_an_unknown_invitation_returns_404(self, visitor: Browser, action: str, named: str):
-        assert self._post(visitor, action, named) == 404
-
-    def test_an_invitation_to_another_address_and_a_canceled_or_expired_one_return_404(
-        self, visitor: Browser, company: Company, person: Person, action: str, now
-    ):
-        assert self._post(visitor, action, invite(visitor, company, "someone@example.com")) == 404
+    def test_an_unknown_canceled_expired_or_foreign_invitation_is_404(self, visitor, company, person, action, now):
+        others = [invite(visitor, company, "someone@example.com"), "", "x", "inv_x", "org_" + "0" * 16, "é" * 50]
+        assert {self._post(visitor, action, named) for named in (*others, "inv_" + "0" * 34)} == {404}
         made = invite(visitor, company, person.email)
         assert len(pending(visitor, company)) == 2
         visitor.api.delete(f"/v1/invitations/{made}", company.owner.token)
@@ -176,7 +170,7 @@ class TestRefused:
         assert role_of(person, company) is None
 
     @pytest.mark.parametrize("ended", ["invitation", "lock"])
-    def test_an_invitation_that_ends_concurrently_returns_404(self, visitor: Browser, company, person, action, ended):
+    def test_an_invitation_that_ends_concurrently_returns_404(self, visitor, company, person, action, ended):
         made = InvitationId.stored(invite(visitor, company, person.email))
         lock = keys.invitee(person.email, company.organization_id)
         gone = Delete(keys.invitation(*made.location) if ended == "invitation" else lock)
@@ -208,9 +202,7 @@ class TestInviter:
         assert (role_of(person, company), owners(company)) == (None, 2)
 
     @pytest.mark.parametrize("role", ["member", "admin"])
-    def test_an_invitation_of_a_removed_or_demoted_admin_is_void_and_the_page_says_why(
-        self, visitor: Browser, company: Company, person: Person, world: World, role: str
-    ):
+    def test_an_invitation_of_a_removed_or_demoted_admin_is_void(self, visitor, company, person, world, role):
         second = world.member(company, "admin")
         invitation_id = invite(visitor, company, person.email, role, by=second)
         changes: list[Role | None] = ["member", None]
@@ -226,16 +218,14 @@ class TestInviter:
             assert (reply.status, VOID in text_of(reply)) == (409, True)
             assert role_of(person, company) is None
 
-    def test_a_demoted_owners_invitation_remains_valid_for_roles_an_admin_can_grant(
-        self, visitor: Browser, company: Company, person: Person, world: World
-    ):
+    def test_a_demoted_owners_invitation_to_an_admins_roles_remains_valid(self, visitor, company, person, world):
         second = world.member(company, "owner")
         invite(visitor, company, person.email, "admin", by=second)
         give(visitor, company, second, "admin")
         assert answer(visitor, "Accept").status == 303
         assert role_of(person, company) == "admin"
 
-    def test_a_void_invitation_can_be_removed_and_replaced(self, visitor: Browser, company, person, world):
+    def test_a_void_invitation_can_be_removed_and_replaced(self, visitor, company, person, world):
         second = world.member(company, "admin")
         void = invite(visitor, company, person.email, by=second)
         world.leave(company, second)
@@ -245,3 +235,123 @@ class TestInviter:
         answer(visitor, "Decline")
         assert pending(visitor, company) == []
         invariants.check_all(invariants.read_items(table.client, table.name))
+
+
+BLOCK, BLOCKED, UNBLOCK = "/invitations/block", "/invitations/blocked", "/invitations/unblock"
+HINT = "There are more invitations. Answer some of these to see them."
+
+
+@pytest.fixture
+def blocker(visitor, company, person):
+    """Returns a browser whose person has blocked the company."""
+    invite(visitor, company, person.email)
+    visitor.get("/invitations")
+    reply = visitor.follow(visitor.press("Decline and block"))
+    assert "You declined the invitation and blocked the organization." in text_of(reply)
+    return visitor
+
+
+class TestBlocked:
+    def test_blocking_hides_further_invitations_until_the_organization_is_unblocked(self, blocker, company, person):
+        assert (pending(blocker, company), role_of(person, company)) == ([], None)
+        invitation_id = invite(blocker, company, person.email)
+        assert [shown["id"] for shown in pending(blocker, company)] == [invitation_id]  # it isn't told
+        assert "Acme" not in blocker.get("/invitations").text
+        assert "waiting for you" not in text_of(blocker.get("/"))
+        page = blocker.get(BLOCKED)
+        assert "Acme Blocked on March 4, 2026." in text_of(page)
+        assert "You unblocked Acme." in text_of(blocker.press("Unblock"))
+        assert "You have not blocked any organization." in text_of(blocker.get(BLOCKED))
+        assert "Acme" in blocker.get("/invitations").text
+        assert blocker.press("Unblock", on=page).status == 404
+
+    def test_blocking_leaves_other_organizations_and_users_alone(self, blocker, company, world, person):
+        friend = world.person()
+        invite(blocker, world.company(name="Birch"), person.email)
+        invite(blocker, company, friend.email)
+        assert "Birch" in blocker.get("/invitations").text
+        assert "Acme" in Browser(blocker.api).signed_in(friend.user_id).get("/invitations").text
+
+    def test_only_your_own_invitation_can_be_blocked_and_a_blocked_organization_unblocked(self, visitor, company):
+        for named in (invite(visitor, company, "someone@example.com"), "", "x", "inv_" + "0" * 34):
+            assert visitor.forge(BLOCK, {"invitation_id": named}).status == 404
+        assert len(pending(visitor, company)) == 1
+        for named in ("", "x", "org_" + "0" * 16, "é"):
+            reply = visitor.forge(UNBLOCK, {"organization_id": named})
+            assert (reply.status, "You haven't blocked this organization." in text_of(reply)) == (404, True)
+
+    def test_blocked_organizations_are_paginated(self, visitor, person):
+        made = sorted(f"org_{number:016d}" for number in range(BLOCKED_PER_PAGE + 1))
+        blocks = (BlockItem(organization_id=it, name=it, created_at=clock.timestamp()) for it in made)
+        table.put_all((it.to_item(person.user_id) for it in blocks), PREPARED)
+        visitor.get(BLOCKED)
+        assert visitor.offers("Unblock") == BLOCKED_PER_PAGE
+        visitor.press("Next page")
+        assert (made[-1] in visitor.get(visitor.at).text, visitor.offers("Unblock")) == (True, 1)
+        assert visitor.get(f"{BLOCKED}?after=x").status == 400
+
+
+class TestManyInvitations:
+    """Before the limit per address existed, an address could receive thousands of invitations."""
+
+    COUNT = 130
+
+    @pytest.fixture
+    def flooded(self, visitor, world, company, person):
+        invitation_id = invite(visitor, company, person.email)
+        lock = table.get(keys.invitee(person.email, company.organization_id))
+        located = InvitationId.stored(invitation_id)
+        listed = table.get(keys.invitation(*located.location))
+        organization = organizations.find_organization(company.organization_id)
+        items = []
+        for number in range(self.COUNT):
+            organization_id = f"org_{number:016d}"
+            copy = f"inv_{number:016d}{located.local}"
+            items += [
+                {**lock, **keys.invitee(person.email, organization_id)._asdict(), "invitationId": copy},
+                {**listed, **keys.invitation(organization_id, located.local)._asdict(), "invitationId": copy},
+                replace(organization, organization_id=organization_id, name=f"Acme {number:03}").to_item(),
+                {**keys.membership(company.owner.user_id, organization_id)._asdict(), "role": "owner"},
+            ]
+        table.put_all(items, PREPARED)
+        return visitor
+
+    def test_only_some_of_many_invitations_are_shown(self, flooded):
+        assert HINT in text_of(flooded.get("/invitations"))
+        assert flooded.offers("Accept") == ON_PAGE
+        flooded.follow(flooded.press("Decline", near="Acme 000"))
+        assert flooded.offers("Accept") == ON_PAGE
+
+    def test_void_invitations_dont_hide_valid_ones(self, flooded, company):
+        memberships = (keys.membership(company.owner.user_id, f"org_{it:016d}") for it in range(self.COUNT))
+        table.delete_all([*memberships], PREPARED)
+        assert "invites you to be a member" in text_of(flooded.get("/invitations"))
+        assert flooded.offers("Accept") == 1
+        assert "1 invitation is waiting for you" in text_of(flooded.get("/"))
+
+    def test_void_invitations_are_no_further_ones_unless_not_all_were_read(self, flooded, company, monkeypatch):
+        inviters = [
+            keys.membership(company.owner.user_id, organization_id)
+            for organization_id in (company.organization_id, *(f"org_{it:016d}" for it in range(ON_PAGE, self.COUNT)))
+        ]
+        table.delete_all(inviters[:-1], PREPARED)
+        assert HINT in text_of(flooded.get("/invitations"))
+        table.delete_all(inviters, PREPARED)
+        assert HINT not in text_of(flooded.get("/invitations"))
+        assert flooded.offers("Accept") == ON_PAGE
+        monkeypatch.setattr(invitees, "_MAX_PAGES", 1)
+        assert HINT in text_of(flooded.get("/invitations"))
+
+    def test_counting_invitations_doesnt_read_them_all(self, flooded):
+        read: list[str] = []
+
+        def around(call, proceed):
+            answer = proceed()
+            found = answer.get("Items", []) if call.operation == "Query" else []
+            read.extend(item["pk"]["S"] for item in found if item["pk"]["S"].startswith("INVITEE#"))
+            return answer
+
+        with intercepted(table.client, around):
+            text = text_of(flooded.get("/"))
+        assert "20+ invitations are waiting for you" in text
+        assert 0 < len(read) <= 60

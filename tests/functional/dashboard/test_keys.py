@@ -3,28 +3,25 @@
 import re
 
 from controlplane.api_keys import store as api_keys
-from controlplane.api_keys.items import ApiKeyItem, Restrictions
-from controlplane.api_keys.store import KeyDraft
+from controlplane.api_keys.items import ApiKeyItem, KeyDraft, Restrictions
 from controlplane.billing import store as billing
 from controlplane.projects import store as projects
+from tests.functional.dashboard.conftest import HOSTILE, pages_in
 from tests.functional.projects.builders import make_project
 from tests.support.browser import Browser, text_of
-from tests.support.world import Company, World, table_dump
+from tests.support.world import Company, table_dump
 
 NAMED = {"Name of a new key": "Deploys"}
-HOSTILE = "\"><script>alert(1)</script>{{739*911}}'&"
 
 
-def path(company: Company, below: str = "") -> str:
-    return f"/organizations/{company.slug}/keys{below}"
+path = pages_in("keys")
 
 
 def stored(company: Company) -> list[ApiKeyItem]:
-    return api_keys.list_keys(company.organization_id, 50, None).keys
+    return api_keys.list_keys(company.organization_id, 50, None).items
 
 
-def secret_in(browser: Browser) -> str:
-    assert browser.last is not None
+def secret_in(browser):
     assert "This is the only time that the secret is shown." in text_of(browser.last)
     (secret,) = re.findall(r'<code id="secret">(assent_\w+)</code>', browser.last.text)
     return secret
@@ -45,7 +42,7 @@ def created(browser: Browser, company: Company) -> tuple[str, ApiKeyItem]:
 
 
 class TestCreate:
-    def test_the_secret_works_and_is_shown_only_in_the_response(self, visitor: Browser, company: Company):
+    def test_the_secret_works_and_is_shown_only_in_the_response(self, visitor, company):
         secret, key = created(visitor, company)
         assert visitor.api.get("/v1/projects", secret).status == 200
         assert (key.name, key.created_by, key.created_from) == ("Deploys", company.owner.user_id, "dashboard")
@@ -54,7 +51,7 @@ class TestCreate:
         assert '<th scope="row">Mar 4</th><td>1</td><td>0</td>' in shown.text
         assert not any(secret in it for it in (listed.text, shown.text, str(table_dump())))
 
-    def test_a_form_that_is_sent_again_shows_the_same_secret_and_creates_nothing(self, visitor: Browser, company):
+    def test_a_form_that_is_sent_again_shows_the_same_secret_and_creates_nothing(self, visitor, company):
         page = visitor.get(path(company))
         secrets = set()
         for _ in range(2):
@@ -65,7 +62,7 @@ class TestCreate:
         assert (reply.status, len(stored(company))) == (409, 1)
         assert "This form was already used." in text_of(reply)
 
-    def test_an_unusable_form_creates_nothing_and_keeps_what_was_entered(self, visitor: Browser, company, world):
+    def test_an_unusable_form_creates_nothing_and_keeps_what_was_entered(self, visitor, company, world):
         deleted, foreign = make_project(company), make_project(world.company(), "Theirs")
         projects.delete_project(deleted)
         for changes, message in (
@@ -91,25 +88,22 @@ class TestCreate:
             assert "<script>alert" not in reply.text
         assert stored(company) == []
 
-    def test_a_plan_without_api_access_says_whom_to_ask(self, visitor: Browser, company: Company):
-        visitor.get(path(company))
+    def test_a_key_beyond_the_limit_or_without_api_access_is_not_offered(self, visitor, company, monkeypatch):
+        first, second, third = (visitor.get(path(company)) for _ in range(3))
         billing.change_plan(company.organization_id, "free")
-        reply = visitor.press("Create key", fill=NAMED)
-        assert reply.status == 402
+        reply = visitor.press("Create key", fill=NAMED, on=first)
         words = "The Free plan has no API access. Keys need the Starter plan or higher. To change the plan"
-        assert words in text_of(reply)
+        assert (reply.status, words in text_of(reply)) == (402, True)
         assert not visitor.offers("Create key")
-
-    def test_a_key_beyond_the_limit_is_not_offered_or_created(self, visitor: Browser, company: Company, monkeypatch):
-        first, second = visitor.get(path(company)), visitor.get(path(company))
+        billing.change_plan(company.organization_id, "pro")
         for module in ("controlplane.api_keys.store", "controlplane.platform.core.plans", "dashboard.api_keys.pages"):
             monkeypatch.setattr(f"{module}.API_KEYS_PER_ORGANIZATION", 1)
-        assert visitor.press("Create key", fill=NAMED, on=first).status == 200
-        reply = visitor.press("Create key", fill=NAMED, on=second)
+        assert visitor.press("Create key", fill=NAMED, on=second).status == 200
+        reply = visitor.press("Create key", fill=NAMED, on=third)
         assert (reply.status, "the most that an organization can have" in text_of(reply)) == (409, True)
         assert not visitor.offers("Create key")
 
-    def test_a_key_is_created_with_limits_and_shows_them(self, visitor: Browser, company: Company, world: World, now):
+    def test_a_key_is_created_with_limits_and_shows_them(self, visitor, company, world, now):
         project = world.connected_repository(company).links[0].project_id
         visitor.get(path(company))
         limits: dict[str, str | bool] = {
@@ -136,7 +130,7 @@ class TestCreate:
 
 
 class TestRollAndRevoke:
-    def test_a_rolled_key_is_replaced_once(self, visitor: Browser, company: Company):
+    def test_a_rolled_key_is_replaced_once(self, visitor, company):
         old_secret, old = created(visitor, company)
         page = visitor.get(path(company, f"/{old.key_id}"))
         forged = {**visitor.sends("Roll this key"), "grace_period": "999999"}
@@ -151,7 +145,7 @@ class TestRollAndRevoke:
         assert (new.name, secret.startswith(new.start)) == (old.name, True)
         assert visitor.get(path(company, f"/{old.key_id}")).status == 404
 
-    def test_an_old_secret_works_in_its_grace_period_and_is_revoked_alone(self, visitor: Browser, company, now):
+    def test_an_old_secret_works_in_its_grace_period_and_is_revoked_alone(self, visitor, company, now):
         old, key = created(visitor, company)
         reply = visitor.press("Roll this key", fill={"How long the current secret still works": "1 day"})
         assert "the old secret stops working in 1 day" in text_of(reply)
@@ -170,7 +164,7 @@ class TestRollAndRevoke:
         assert visitor.api.get("/v1/me", old).status == 401
         assert [it.key_id for it in stored(company)] == [rolled.key_id]
 
-    def test_a_revoked_key_stops_working(self, visitor: Browser, company: Company):
+    def test_a_revoked_key_stops_working_and_an_expired_one_cannot_be_rolled(self, visitor, company):
         secret, key = created(visitor, company)
         page = visitor.get(path(company, f"/{key.key_id}"))
         reply = visitor.press("Revoke this key")
@@ -178,15 +172,13 @@ class TestRollAndRevoke:
         assert "The key is revoked." in text_of(visitor.follow(reply))
         assert visitor.api.get("/v1/projects", secret).status == 401
         assert visitor.press("Revoke this key", on=page).status == 404
-
-    def test_an_expired_key_is_shown_as_such_and_cannot_be_rolled(self, visitor: Browser, company: Company):
         draft = KeyDraft("Deploys", None, Restrictions(expires_at=1_772_600_766))
         key = api_keys.create_key(company.organization_id, draft, company.owner.user_id, "test").item
         shown = text_of(visitor.get(path(company, f"/{key.key_id}")))
         assert ("Expired" in shown, "it can't be rolled" in shown) == (True, True)
 
 
-def test_a_member_sees_keys_without_forms(browser: Browser, company: Company, world: World):
+def test_a_member_sees_keys_without_forms(browser, company, world):
     world.key(company)
     browser.signed_in(world.member(company).user_id)
     for shown in ("", f"/{stored(company)[0].key_id}"):

@@ -1,34 +1,20 @@
 """Rules for every page and form of an organization: outsiders, people of other organizations, and lesser roles."""
 
 import re
-from dataclasses import dataclass
 
 import pytest
 
 from controlplane.platform.core.roles import RANK
 from tests.functional.dashboard.test_round_trips import FORMS_OF_ORGANIZATIONS, addresses_of
-from tests.functional.test_roles_at_commit import Scene
 from tests.support.browser import Browser
 from tests.support.populated_organization import id_part, populate_organization
-from tests.support.world import Company, World, table_dump
-
-
-@dataclass
-class Elsewhere(Scene):
-    """The caller sends the forms of `company` to the pages of their own organization."""
-
-    own: Company
-
-    @property
-    def pages(self) -> str:
-        return f"/organizations/{self.own.slug}"
+from tests.support.subject import Subject
+from tests.support.world import Company, uncounted
 
 
 def contents(company: Company) -> list[dict]:
     """Returns what is stored of the organization."""
-    counters = {"hits", "win", "usedHour"}
-    found = [it for it in table_dump() if id_part(company.organization_id) in str(it)]
-    return [{name: value for name, value in it.items() if name not in counters} for it in found]
+    return [it for it in uncounted() if id_part(company.organization_id) in str(it)]
 
 
 def made_of(page: str) -> bool:
@@ -36,7 +22,7 @@ def made_of(page: str) -> bool:
     return len(re.findall(r"/\w+_\w+|/projects/(?!new)", page)) > 0
 
 
-def test_a_page_of_another_organization_looks_like_one_of_a_missing_organization(visitor: Browser, world: World):
+def test_a_page_of_another_organization_looks_like_one_of_a_missing_organization(visitor, world):
     made = populate_organization(world)
     own = world.company(owner=world.person())
     browser = Browser(visitor.api).signed_in(own.owner.user_id)
@@ -52,28 +38,21 @@ def test_a_page_of_another_organization_looks_like_one_of_a_missing_organization
 
 
 # Only those who came back from GitHub have the offers that this form has to contain.
-FORMS = [
-    (name, least, prepare) for name, least, prepare in FORMS_OF_ORGANIZATIONS if not name.endswith("/repositories")
-]
+FORMS = [form for form in FORMS_OF_ORGANIZATIONS if form.name != "connectRepository"]
 
 
-@pytest.mark.parametrize(
-    ("name", "least", "prepare"), FORMS, ids=[f"{number} {name}" for number, (name, *_) in enumerate(FORMS)]
-)
-def test_a_form_changes_nothing_for_outsiders_and_for_members_with_a_lesser_role(name: str, least, prepare, api, world):
-    company, own = world.company(), world.company()
-    lesser = [role for role in RANK if RANK[role] < RANK[least]]
-    scenes = {
-        "outsider": Scene(world, company, own.owner, api),
-        "outsider at home": Elsewhere(world, company, own.owner, api, own),
-        **{role: Scene(world, company, world.member(company, role), api) for role in lesser},
-    }
-    for who, scene in scenes.items():
-        send = prepare(scene)
+@pytest.mark.parametrize("form", FORMS, ids=[f"{number} {form.name}" for number, form in enumerate(FORMS)])
+def test_a_form_changes_nothing_for_outsiders_and_for_members_with_a_lesser_role(form, api, world):
+    subject, own = Subject(world, api), world.company()
+    company, posted = subject.company, form.prepared(subject)
+    lesser = {role: world.member(company, role) for role in RANK if RANK[role] < RANK[form.role]}
+    for who, person in {"outsider": own.owner, "outsider at home": own.owner, **lesser}.items():
+        at_home = who == "outsider at home"
+        sent = posted._replace(path=posted.path.replace(company.slug, own.slug)) if at_home else posted
         before = contents(company)
-        status = send().status
+        status = sent.of(person)().status
         assert contents(company) == before, who
-        if who != "outsider at home":
+        if not at_home:
             assert status == (404 if who == "outsider" else 403), who
-        elif "{" in name.partition("}")[2]:
+        elif "{" in form.operation.path.partition("}")[2]:
             assert status == 404, who

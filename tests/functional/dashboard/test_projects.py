@@ -1,25 +1,30 @@
-"""GET /organizations/{organizationSlug}/projects/{projectSlug} and its /consent: the targets of `dashboardUrl`."""
+"""The pages of projects: lists, one and its consent, forms that create, change, and delete one, and its vendors."""
 
+import re
 from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
 
 from controlplane.billing import store as billing
+from controlplane.findings import vendors
 from controlplane.platform.core.ids import ProjectId
 from controlplane.platform.core.settings import settings
+from controlplane.platform.table.table import table
 from controlplane.projects import audits
+from controlplane.projects import store as projects
+from controlplane.projects.changes import ProjectChange, update_project
+from controlplane.projects.items import Address, ProjectItem
+from scripts.rule_texts import SNIPPETS, describe_snippets
+from tests.functional.dashboard.conftest import HOSTILE, pages_in, pages_of
+from tests.functional.projects.builders import add_audits, make_project
 from tests.support.browser import Browser, text_of
+from tests.support.calls import before_the_transaction
 from tests.support.cleanup import finish_deletions
-from tests.support.each import each
-from tests.support.world import Company, Person, World
+from tests.support.reply import Reply
+from tests.support.world import Company
 
 PAGES = pytest.mark.parametrize("below", ["", "/consent"])
-
-
-@pytest.fixture
-def company(world: World, person: Person) -> Company:
-    return world.company(owner=person, plan="pro")
 
 
 def created(browser: Browser, company: Company, **fields: object) -> dict:
@@ -63,7 +68,7 @@ class TestShown:
                 assert text in text_of(reply)
             assert f'href="{path_of(told["consent"]["dashboardUrl"])}"' in reply.text
 
-    def test_each_tab_leads_to_its_page(self, visitor: Browser, company: Company):
+    def test_each_tab_leads_to_its_page(self, visitor, company):
         visitor.get(path_of(created(visitor, company)["dashboardUrl"]))
         for tab, heading in (
             ("Consent", "Consent of Shop"),
@@ -74,7 +79,7 @@ class TestShown:
             reply = visitor.press(tab, near="Consent Vendors")
             assert (reply.status, f"<h1>{heading}</h1>" in reply.text) == (200, True)
 
-    def test_the_consent_page_tells_consent_entries_from_audited_websites(self, visitor: Browser, company: Company):
+    def test_the_consent_page_tells_consent_entries_from_audited_websites(self, visitor, company):
         project = created(visitor, company, websites=["shop.example.com", "audited.example.com"])
         audits.create_audit(ProjectId.stored(project["id"]), project["websites"][1]["id"], 7)
         visitor.api.patch(
@@ -87,26 +92,17 @@ class TestShown:
         assert f"Trusted origins shop.example.com {others}" in words
         assert "audited.example.com Domain Audited" in text_of(visitor.get(path_of(project["dashboardUrl"])))
 
-    def test_the_consent_page_shows_the_branding_that_the_plan_allows(self, visitor: Browser, company: Company):
+    def test_the_consent_page_shows_the_branding_that_the_plan_allows(self, visitor, company):
         project = created(visitor, company, consent={"branding": "none"})
         page = path_of(project["consent"]["dashboardUrl"])
         for plan, branding in (("pro", "none"), ("starter", "assent"), ("pro", "none")):
             billing.change_plan(company.organization_id, plan)
             assert f"Branding {branding} " in text_of(visitor.get(page))
 
-    @PAGES
-    def test_texts_of_users_are_escaped(self, visitor: Browser, company: Company, below: str):
-        name = "<script>alert(1)</script>{{7*7}}"
-        project = created(visitor, company, name=name)
-        visitor.api.patch(f"/v1/projects/{project['id']}", company.owner.token, json_body={"description": name})
-        reply = visitor.get(path_of(project["dashboardUrl"]) + below)
-        assert "&lt;script&gt;" in reply.text
-        assert "{{7*7}}" in text_of(reply)
-
 
 @PAGES
 class TestRenamed:
-    def test_a_former_address_redirects_to_the_current_one_with_its_query(self, visitor: Browser, company, below):
+    def test_a_former_address_redirects_to_the_current_one_with_its_query(self, visitor, company, below):
         project = created(visitor, company)
         former, current = (f"/organizations/{company.slug}/projects/{it}{below}" for it in ("shop", "market"))
         for name in ("Store", "Market"):
@@ -119,22 +115,28 @@ class TestRenamed:
         rename(visitor, company, project, "Shop")
         assert (visitor.get(former).status, visitor.get(current).headers["location"]) == (200, former)
 
-    def test_a_new_project_with_the_former_slug_is_shown_instead(self, visitor: Browser, company: Company, below: str):
-        project = created(visitor, company)
-        rename(visitor, company, project, "Store")
-        created(visitor, company, websites=["https://new.example.com"])
-        for _ in range(2):
-            reply = visitor.get(path_of(project["dashboardUrl"]) + below)
-            assert (reply.status, "new.example.com" in reply.text) == (200, True)
-            rename(visitor, company, project, "Shop")
+    def test_a_new_project_with_the_former_slug_is_shown_instead_with_its_texts_escaped(self, visitor, company, below):
+        project, text = created(visitor, company), "<script>alert(1)</script>{{7*7}}"
+        visitor.api.patch(f"/v1/projects/{project['id']}", company.owner.token, json_body={"projectName": text})
+        new = created(visitor, company, websites=["https://new.example.com"])
+        visitor.api.patch(f"/v1/projects/{new['id']}", company.owner.token, json_body={"description": text})
+        for slug, website in (("shop", "new.example.com"), ("script-alert-1-script-7-7", "shop.example.com")):
+            reply = visitor.get(f"/organizations/{company.slug}/projects/{slug}{below}")
+            assert (reply.status, website in reply.text) == (200, True)
+            assert "&lt;script&gt;" in reply.text or (below and new["slug"] == slug)
+            assert "<script>alert" not in reply.text
+        rename(visitor, company, project, "Shop")
+        assert "new.example.com" in visitor.get(path_of(new["dashboardUrl"]) + below).text
 
     def test_others_and_everybody_after_the_deletion_get_404_for_a_former_slug(self, visitor, world, company, below):
         project = created(visitor, company)
         rename(visitor, company, project, "Store")
-        addresses = [f"/organizations/{company.slug}/projects/{slug}{below}" for slug in ("shop", "store", "x")]
+        unknown = ("x", "STORE", "%23", "x" * 2000, "%C3%A9", "%F0%9F%98%80")
+        addresses = [f"/organizations/{company.slug}/projects/{slug}{below}" for slug in ("shop", "store", *unknown)]
         stranger = Browser(visitor.api).signed_in(world.person().user_id)
         replies = [stranger.get(address) for address in addresses]
         assert ({reply.status for reply in replies}, len({reply.text for reply in replies})) == ({404}, 1)
+        assert [visitor.get(address).status for address in addresses] == [307, 200] + [404] * len(unknown)
         visitor.api.delete(f"/v1/projects/{project['id']}", company.owner.token)
         assert {visitor.get(address).status for address in addresses} == {404}
         finish_deletions()
@@ -142,7 +144,7 @@ class TestRenamed:
 
 
 class TestAddresses:
-    def test_every_dashboard_url_of_every_response_is_a_page(self, visitor: Browser, company: Company):
+    def test_every_dashboard_url_of_every_response_is_a_page(self, visitor, company):
         api, token = visitor.api, company.owner.token
         project = created(visitor, company)
         path = f"/v1/projects/{project['id']}"
@@ -166,9 +168,185 @@ class TestAddresses:
             assert reply.status == 200, address
 
 
-@PAGES
-@each("slug", ["nothing", "SHOP", "%23", "x" * 2000, "%C3%A9", "%F0%9F%98%80"])
-def test_an_invalid_slug_returns_404(visitor: Browser, company: Company, slug: str, below: str):
-    created(visitor, company)
-    assert visitor.get(f"/organizations/{company.slug}/projects/{slug}{below}").status == 404
-    assert visitor.get(f"/organizations/{slug}/projects/shop{below}").status == 404
+path = pages_in("projects")
+
+
+@pytest.fixture
+def project(company):
+    return make_project(company, "Shop")
+
+
+def stored(project: ProjectItem) -> ProjectItem:
+    return projects.get_project(project.project_id)
+
+
+def forge_change(browser: Browser, company: Company, project: ProjectItem, action: str, **fields: str) -> Reply:
+    return browser.forge(path(company, f"/{project.slug}/settings"), {"action": action, **fields})
+
+
+class TestCreate:
+    def test_a_form_creates_a_project_once_and_leads_to_it(self, visitor, company):
+        page = visitor.get(path(company, "/new"))
+        websites = "https://Shop.example.com/\n\nlocalhost:3000\n"
+        entered = {"Name": " Shop ", "Region": "United States (Virginia)", "Websites": websites}
+        for _ in range(2):
+            reply = visitor.press("Create the project", fill=entered, on=page)
+            assert (reply.status, reply.headers["location"]) == (303, path(company, "/shop?done=created"))
+        (made,) = projects.list_projects(company.organization_id, 50, None).items
+        assert (made.name, made.region) == ("Shop", "us-east")
+        assert made.trusted_origins == ["shop.example.com", "localhost:3000"]
+        assert "The project is created." in text_of(visitor.get(reply.headers["location"]))
+
+    def test_an_unusable_form_creates_nothing_and_keeps_what_was_entered(self, visitor, company):
+        for changes, status, message in (
+            ({"name": ""}, 400, "Enter a name"),
+            ({"region": "moon"}, 400, "no such region"),
+            ({"websites": "shop.example.com\nnot a site"}, 400, "not a site: "),
+            ({"websites": "\n".join(f"s{n}.example.com" for n in range(51))}, 400, "at most 50 websites"),
+            ({"websites": HOSTILE}, 400, "alert(1)"),
+        ):
+            visitor.get(path(company, "/new"))
+            kept = {"name": "Shop", "region": "eu-west", "websites": "shop.example.com", **changes}
+            reply = visitor.forge(path(company, "/new"), {**visitor.sends("Create the project"), **kept})
+            assert (reply.status, message in text_of(reply)) == (status, True)
+            assert (visitor.entered("Name"), visitor.entered("Websites")) == (kept["name"], kept["websites"])
+            assert "<script>alert" not in reply.text
+        assert projects.list_projects(company.organization_id, 50, None).items == []
+
+    def test_the_plans_limit_is_shown_before_and_enforced(self, visitor, company):
+        billing.change_plan(company.organization_id, "free")
+        visitor.get(path(company, "/new"))
+        for number in range(10):
+            make_project(company, f"Shop {number}")
+        assert visitor.press("Create the project", fill={"Name": "Eleventh"}).status == 402
+        for at in ("/new", ""):
+            assert "the most that the Free plan includes" in text_of(visitor.get(path(company, at)))
+            assert not visitor.offers("Create the project")
+
+
+class TestSettings:
+    def test_each_form_changes_its_part_and_leads_to_the_settings(self, visitor, company, project):
+        visitor.get(path(company, "/shop/settings"))
+        for label, near, entered, done, message in (
+            ("Save", "Description", {"Name": "Store", "Description": " The web shop "}, "described", ""),
+            ("Add", "", {"Add websites": "www.example.org\n*.example.org"}, "websites-added", ""),
+            ("Save", "Name in the banner", {"Name in the banner": "No name"}, "branded", "The branding is saved."),
+            ("Make primary", "www.example.org", {}, "primary-changed", ""),
+        ):
+            reply = visitor.press(label, near=near, fill=entered)
+            assert (reply.status, reply.headers["location"]) == (303, path(company, f"/store/settings?done={done}"))
+            assert message in text_of(visitor.follow(reply))
+        after = stored(project)
+        assert (after.name, after.description) == ("Store", "The web shop")
+        assert (after.consent.branding, after.primary_website.origin) == ("none", "www.example.org")
+        assert {*after.trusted_origins} == {"example.com", "www.example.org", "*.example.org"}
+        visitor.press("Remove the website", near="www.example.org")
+        assert "www.example.org" not in stored(project).trusted_origins
+
+    def test_an_unusable_form_changes_nothing_and_says_why(self, visitor, company, project):
+        for action, fields, status, message in (
+            ("describe", {"name": "\u202e"}, 400, "Enter a name"),
+            ("describe", {"name": "Shop", "description": "x" * 513}, 400, "at most 512"),
+            ("brand", {"branding": "mine"}, 400, "Choose one of the brandings"),
+            ("add-websites", {"websites": " "}, 400, "Enter at least one address"),
+            ("add-websites", {"websites": HOSTILE}, 400, "alert(1)"),
+            ("make-primary", {"website_id": "x"}, 404, ""),
+            ("remove-website", {"website_id": "x"}, 404, ""),
+            ("explode", {}, 400, "Choose what to change"),
+        ):
+            reply = forge_change(visitor, company, project, action, **fields)
+            assert (reply.status, message in text_of(reply)) == (status, True)
+            assert "<script>alert" not in reply.text
+        assert stored(project) == project
+
+    def test_a_branding_that_the_plan_lacks_names_whom_to_ask(self, visitor, company, project):
+        visitor.get(path(company, "/shop/settings"))
+        visitor.press("Save", near="Name in the banner", fill={"Name in the banner": "No name"})
+        billing.change_plan(company.organization_id, "starter")
+        shown = visitor.get(path(company, "/shop/settings"))
+        assert "that takes the Pro plan or higher. To change the plan" in text_of(shown)
+        assert '<option value="none" disabled>' in shown.text
+        assert visitor.press("Save", near="Description").status == 303
+        assert stored(project).consent.branding == "none"  # applies again after an upgrade
+        reply = forge_change(visitor, company, project, "brand", branding="none")
+        assert (reply.status, "To change the plan" in text_of(reply)) == (402, True)
+
+    def test_adding_a_website_keeps_what_another_person_adds_at_the_same_time(self, visitor, company, project):
+        visitor.get(path(company, "/shop/settings"))
+
+        def add():
+            added: ProjectChange = {"added_websites": [Address("b.example.net", "domain")]}
+            update_project(project, added, may_remove_websites=False)
+
+        with before_the_transaction(table.client, add):
+            visitor.press("Add", fill={"Add websites": "a.example.net"})
+        assert stored(project).trusted_origins == ["example.com", "b.example.net", "a.example.net"]
+
+    def test_a_member_changes_what_the_api_allows_and_removes_nothing(self, browser, company, project, world):
+        browser.signed_in(world.member(company).user_id)
+        shown = browser.get(path(company, "/shop/settings"))
+        assert "Admins and owners can remove websites." in text_of(shown)
+        assert "Admins and owners can delete the project." in text_of(shown)
+        assert browser.press("Add", fill={"Add websites": "a.example.net"}).status == 303
+        assert not browser.offers("Remove the website")
+        assert browser.get(path(company, "/shop/delete")).status == 403
+
+
+class TestDelete:
+    def test_only_a_typed_name_or_slug_deletes_the_project(self, visitor, company, project):
+        visitor.get(path(company, "/shop/delete"))
+        for typed in ("", "shop ping", HOSTILE):
+            reply = visitor.press("Delete this project", fill={"Name of the project": typed})
+            assert (reply.status, "Nothing was deleted." in text_of(reply)) == (400, True)
+        reply = visitor.press("Delete this project", fill={"Name of the project": " Shop "})
+        assert (reply.status, reply.headers["location"]) == (303, path(company, "?done=deleted"))
+        with pytest.raises(projects.UnknownProject):
+            stored(project)
+        assert "The project is deleted." in text_of(visitor.get(reply.headers["location"]))
+
+
+class TestVendors:
+    def test_an_admin_decides_about_a_vendor_and_sees_the_decision(self, visitor, company, project):
+        at = path(company, "/shop/vendors")
+        assert "No vendors yet" in text_of(visitor.get(at))
+        for label, state in (("Approve", "approved"), ("Ignore", "ignored")):
+            reply = visitor.press(label, near="Vendor ID", fill={"Vendor ID": " Segment "})
+            assert reply.headers["location"] == f"{at}?done={state}"
+            assert f"segment {state.capitalize()}" in text_of(visitor.follow(reply))
+        assert visitor.offers("Ignore segment") == 0
+        visitor.press("Approve segment")
+        (decided,) = vendors.list_vendors(project.project_id, 50, None).items
+        assert (decided.state, decided.decided_by) == ("approved", company.owner.user_id)
+        visitor.get(at)
+        visitor.press("Ignore segment")
+        (decided,) = vendors.list_vendors(project.project_id, 50, None).items
+        assert decided.state == "ignored"
+        for wrong in ({"vendor_id": HOSTILE, "decision": "ignore"}, {"vendor_id": "segment", "decision": "maybe"}):
+            reply = visitor.forge(at, wrong)
+            assert (reply.status, "<script>alert" in reply.text) == (400, False)
+
+    def test_vendors_are_listed_in_pages(self, visitor, company, project, person, monkeypatch):
+        monkeypatch.setattr("dashboard.projects.pages.VENDORS_PER_PAGE", 2)
+        for vendor in ("a", "b", "c"):
+            vendors.decide_vendor(project, vendor, "approved", person.user_id)
+        first = path(company, "/shop/vendors")
+        seen = [it for page in pages_of(visitor, first) for it in re.findall(r"<h2>([abc])</h2>", page.text)]
+        assert seen == ["a", "b", "c"]
+        assert visitor.get(f"{first}?after=%F0%9F").status == 400
+
+
+def test_the_consent_code_uses_the_instances_own_address(visitor, company, project, monkeypatch):
+    monkeypatch.setitem(settings.__dict__, "consent_runtime_base_url", "https://consent.example.com")
+    shown = visitor.get(path(company, "/shop/consent"))
+    assert f"backendURL: 'https://consent.example.com/{project.consent.instance_id}'" in text_of(shown)
+    monkeypatch.setitem(settings.__dict__, "consent_runtime_base_url", None)
+    assert "mode: 'offline'" in text_of(visitor.get(path(company, "/shop/consent")))
+    assert SNIPPETS.read_text() == describe_snippets(), "run python -m scripts.rule_texts"
+
+
+def test_a_project_named_like_a_page_has_another_slug_and_audits_are_shown(visitor, company, project):
+    assert make_project(company, "New").slug == "new-project"
+    assert "New" in text_of(visitor.get(path(company, "/new-project")))
+    add_audits(project)
+    assert "1 audit" in text_of(visitor.get(path(company, "/shop/settings")))
+    assert "Audited" in text_of(visitor.get(path(company, "/shop")))

@@ -3,7 +3,6 @@
 import re
 from dataclasses import replace
 from itertools import islice
-from typing import Any
 
 import pytest
 
@@ -17,11 +16,11 @@ from controlplane.projects import store as projects
 from tests.functional.dashboard.conftest import pages_of
 from tests.functional.projects.builders import make_project
 from tests.support.browser import Browser, text_of
-from tests.support.calls import Call, Proceed, intercepted
+from tests.support.calls import intercepted
 from tests.support.lagging import settle
 from tests.support.reply import Reply
 from tests.support.table import PREPARED
-from tests.support.world import Company, Person, World
+from tests.support.world import Company
 
 SETTINGS = {
     "production_branch": "release",
@@ -34,7 +33,7 @@ SETTINGS = {
 
 
 @pytest.fixture
-def repository(world: World, company: Company) -> RepositoryItem:
+def repository(world, company):
     return world.connected_repository(company, linked=False)
 
 
@@ -53,7 +52,7 @@ def forge_link(
 
 
 class TestLinks:
-    def test_an_admin_links_a_project_changes_the_link_and_removes_it(self, visitor: Browser, company, repository):
+    def test_an_admin_links_a_project_changes_the_link_and_removes_it(self, visitor, company, repository):
         project_id = make_project(company, "Storefront").project_id
         assert "No project is linked" in text_of(visitor.get(path(company, repository)))
         entered: dict[str, str | bool] = {
@@ -87,9 +86,7 @@ class TestLinks:
         assert "The project is unlinked." in text_of(reply)
         assert stored(repository) == ()
 
-    def test_a_form_with_an_unusable_value_changes_nothing_and_keeps_what_was_entered(
-        self, visitor: Browser, company: Company, repository: RepositoryItem
-    ):
+    def test_a_form_with_an_unusable_value_changes_nothing_and_is_kept(self, visitor, company, repository):
         project_id = make_project(company).project_id
         settle()  # the form is shown again, with a list of projects
         for wrong in (
@@ -100,8 +97,7 @@ class TestLinks:
             {"project_id": "prj_x"},
         ):
             reply = forge_link(visitor, company, repository, project_id, **wrong)
-            assert reply.status == 400
-            assert 'role="alert"' in reply.text
+            assert (reply.status, 'role="alert"' in reply.text) == (400, True)
             assert f'value="{wrong.get("root_directory", "apps/web")}"' in reply.text
         assert forge_link(visitor, company, repository, project_id, action="unlink").status == 400
         assert stored(repository) == ()
@@ -113,14 +109,27 @@ class TestLinks:
             reply = forge_link(visitor, company, repository, project.project_id)
             assert (reply.status, "doesn't exist anymore" in text_of(reply)) == (400, True)
         for _ in range(repositories.MAX_LINKS):
-            repositories.link_project(
-                repository.repository_id, Link(make_project(company).project_id, None, None, False)
-            )
+            link = Link(make_project(company).project_id, None, None, False)
+            repositories.link_project(repository.repository_id, link)
         reply = forge_link(visitor, company, repository, make_project(company).project_id)
         assert (reply.status, "Unlink one first" in text_of(reply)) == (400, True)
 
 
-def test_many_repositories_are_listed_by_pages_and_never_read_at_once(visitor: Browser, person: Person, world: World):
+def test_an_admin_disconnects_a_repository_after_confirming_and_a_member_only_sees_it(visitor, world, company):
+    repository, member = world.connected_repository(company), world.member(company)
+    other = Browser(visitor.api).signed_in(member.user_id)
+    shown = other.get(path(company, repository))
+    assert "The default branch" in text_of(shown)
+    assert path(company, repository, "/links") not in shown.text
+    assert other.get(path(company, repository, "/disconnect")).status == 403
+    assert "This cannot be undone" in text_of(visitor.get(path(company, repository, "/disconnect")))
+    reply = visitor.follow(visitor.press("Disconnect this repository"))
+    assert "The repository is disconnected." in text_of(reply)
+    assert repositories.find_repository(repository.repository_id) is None
+    assert visitor.get(path(company, repository)).status == 404
+
+
+def test_many_repositories_are_listed_by_pages_and_never_read_at_once(visitor, person, world):
     company = world.company("enterprise", owner=person)
     first = world.connected_repository(company, name="shop")
     copies = [
@@ -134,7 +143,7 @@ def test_many_repositories_are_listed_by_pages_and_never_read_at_once(visitor: B
     assert len(set.union(*seen)) == 150
     read = 0
 
-    def counting(_call: Call, proceed: Proceed) -> Any:
+    def counting(_call, proceed):
         nonlocal read
         answer = proceed()
         read = max(read, len(answer.get("Items", [])))
@@ -144,21 +153,3 @@ def test_many_repositories_are_listed_by_pages_and_never_read_at_once(visitor: B
         for below in ("", "/repositories", "/inbox", "/scans", "/projects/shop"):
             assert visitor.get(own + below).status == 200
     assert read == 501
-
-
-def test_an_admin_disconnects_a_repository_after_confirming(visitor: Browser, company: Company, repository):
-    visitor.get(path(company, repository))
-    assert "This cannot be undone" in text_of(visitor.get(path(company, repository, "/disconnect")))
-    reply = visitor.follow(visitor.press("Disconnect this repository"))
-    assert "The repository is disconnected." in text_of(reply)
-    assert repositories.find_repository(repository.repository_id) is None
-    assert visitor.get(path(company, repository)).status == 404
-
-
-def test_a_member_sees_links_but_cannot_change_anything(browser: Browser, world: World, company: Company):
-    repository = world.connected_repository(company)
-    browser.signed_in(world.member(company).user_id)
-    shown = browser.get(path(company, repository))
-    assert "The default branch" in text_of(shown)
-    assert path(company, repository, "/links") not in shown.text
-    assert browser.get(path(company, repository, "/disconnect")).status == 403

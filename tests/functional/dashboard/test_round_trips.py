@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 
@@ -11,21 +12,21 @@ from controlplane.code_host import repositories
 from controlplane.code_host.items import Link
 from controlplane.feedback import store as feedback
 from controlplane.findings import inbox
-from controlplane.notify import unsubscriptions
+from controlplane.notify import subscriptions
 from controlplane.people import credential_index, sessions
 from controlplane.platform.core.settings import settings
 from dashboard.assets import asset
-from tests.functional import test_roles_at_commit
 from tests.functional.dashboard.test_invitations import invite
 from tests.functional.device_auth.devices import request_code
-from tests.functional.test_roles_at_commit import ADMITTED, CHECKED, Scene, connect_again
-from tests.support.api import Api, Reply
+from tests.support.api import Reply
 from tests.support.browser import Browser
 from tests.support.endpoints import delivered
 from tests.support.operations import operations
 from tests.support.populated_organization import PopulatedOrganization, populate_organization
 from tests.support.recorded import recorded_calls
+from tests.support.subject import Subject, filled
 from tests.support.trips import counted_trips
+from tests.support.valid_forms import FORMS
 from tests.support.world import Person, World
 
 MOST = 3
@@ -43,13 +44,13 @@ _ELSEWHERE = {"/organizations/{organizationSlug}/github", "/github/callback", "/
 
 
 @pytest.fixture
-def populated(visitor: Browser, person: Person, world: World) -> PopulatedOrganization:
+def populated(visitor, person, world):
     """Returns an organization of the visitor with every kind of item."""
     return populate_organization(world, world.company(owner=person))
 
 
 @pytest.fixture
-def invitation_id(visitor: Browser, person: Person, world: World) -> str:
+def invitation_id(visitor, person, world):
     return invite(visitor, world.company(), person.email)
 
 
@@ -58,7 +59,7 @@ def addresses_of(made: PopulatedOrganization, invitation_id: str) -> list[str]:
     organization_id = made.company.organization_id
     findings = [item.item_id for item in inbox.list_items(organization_id, None, 50, None).items]
     delivery = delivered(made.company)
-    unsubscribing = unsubscriptions.link_of_choice(made.company.owner.user_id, organization_id, "digest")
+    unsubscribing = subscriptions.link_of_choice(made.company.owner.user_id, organization_id, "digest")
     values = {
         "invitationId": invitation_id,
         "webhookId": delivery.webhook_id,
@@ -67,7 +68,7 @@ def addresses_of(made: PopulatedOrganization, invitation_id: str) -> list[str]:
         "organizationSlug": made.company.slug,
         "projectSlug": made.project.slug,
         "repositoryId": made.repository.repository_id,
-        "keyId": api_keys.list_keys(organization_id, 1, None).keys[0].key_id,
+        "keyId": api_keys.list_keys(organization_id, 1, None).items[0].key_id,
         "scanId": made.scan.scan_id,
         "itemId": findings[0],
         "fileName": asset("css").name,
@@ -90,22 +91,18 @@ def _count_trips(visitor: Browser, address: str) -> int:
     return trips.taken
 
 
-def test_every_page_takes_at_most_three_round_trips(visitor: Browser, populated, invitation_id):
+def test_every_page_takes_at_most_three_round_trips(visitor, populated, invitation_id, world):
     visitor.get("/")  # the first request of a minute
+    for _ in range(9):
+        repository = world.connected_repository(populated.company, linked=False)
+        repositories.link_project(repository.repository_id, Link(populated.project.project_id, None, None, False))
     addresses = addresses_of(populated, invitation_id)
     # One of two requests may also reserve requests for the person.
     counted = {it: min(_count_trips(visitor, it), _count_trips(visitor, it)) for it in addresses}
     assert {address: trips for address, trips in counted.items() if trips > MOST} == {}
-
-
-def test_a_project_with_many_repositories_takes_no_more(visitor: Browser, populated, world):
-    project_id = populated.project.project_id
-    for _ in range(9):
-        repository = world.connected_repository(populated.company, linked=False)
-        repositories.link_project(repository.repository_id, Link(project_id, None, None, False))
-    address = f"/organizations/{populated.company.slug}/projects/{populated.project.slug}"
-    assert min(_count_trips(visitor, address), _count_trips(visitor, address)) <= MOST
-    assert populated.scan.scan_id in visitor.get(address).text
+    project = f"/organizations/{populated.company.slug}/projects/{populated.project.slug}"
+    assert project in addresses
+    assert populated.scan.scan_id in visitor.get(project).text
 
 
 class Forms:
@@ -135,12 +132,12 @@ class Forms:
 
     def revoked(self, path: str) -> Callable[[], Reply]:
         sessions.create(self.person.user_id)
-        (other, _) = credential_index.list_credentials(self.person.user_id, 2).credentials
+        (other, _) = credential_index.list_credentials(self.person.user_id, 2).items
         return self.send(path, session_id=other.session_id)
 
     def unsubscribed(self, path: str) -> Callable[[], Reply]:
         company = self.world.company(owner=self.person)
-        link = unsubscriptions.link_of_choice(self.person.user_id, company.organization_id, "digest")
+        link = subscriptions.link_of_choice(self.person.user_id, company.organization_id, "digest")
         return self.send(path.format(link=link.rpartition("/")[2]))
 
     def deleted(self, path: str) -> Callable[[], Reply]:
@@ -174,12 +171,8 @@ OWN_FORMS: dict[str, Callable[[Forms, str], Callable[[], Reply]]] = {
     "POST /organizations": Forms.company,
     "POST /organizations/new": lambda forms, path: forms.send(path, name="Acme"),
 }
-FORMS_OF_ORGANIZATIONS = [
-    (name, role, prepare)
-    for name, role, prepare in (*CHECKED, *((name, "member", prepare) for name, prepare in ADMITTED))
-    # One more if the repository is already connected, because its description is updated afterward.
-    if name.startswith("POST /organizations/{") and prepare is not connect_again
-]
+# One more if the repository is already connected, because its description is updated afterward.
+FORMS_OF_ORGANIZATIONS = [it for it in FORMS if it.role and it.near != "{connectedBlogId}"]
 
 
 class Waiting(Browser):
@@ -198,15 +191,14 @@ def _trips_of(send: Callable[[], Reply]) -> int:
     return trips.taken
 
 
-def test_every_form_takes_at_most_four_round_trips(api: Api, world: World, monkeypatch: pytest.MonkeyPatch):
-    """Counts the forms of organizations as `test_roles_at_commit` prepares them, and those of a person."""
-    monkeypatch.setattr(test_roles_at_commit, "Browser", Waiting)
+def test_every_form_takes_at_most_four_round_trips(api, world, monkeypatch):
     monkeypatch.setitem(settings.__dict__, "issue_wait_seconds", 0)
     counted: dict[str, int] = {}
-    for name, role, prepare in FORMS_OF_ORGANIZATIONS:
-        company = world.company()
-        send = prepare(Scene(world, company, world.member(company, role), api))
-        counted[name] = max(_trips_of(send), counted.get(name, 0))
+    for form in FORMS_OF_ORGANIZATIONS:
+        subject = Subject(world, api)
+        posted, name = form.prepared(subject), form.operation.name
+        browser = Waiting(api).signed_in(world.member(subject.company, form.role).user_id)
+        counted[name] = max(_trips_of(partial(posted.send, browser)), counted.get(name, 0))
     for name, prepare_own in OWN_FORMS.items():
         person = world.person()
         forms = Forms(Waiting(api).signed_in(person.user_id), person, world)
@@ -219,42 +211,37 @@ def test_every_form_takes_at_most_four_round_trips(api: Api, world: World, monke
 @pytest.mark.parametrize(
     ("path", "fields", "most"),
     [
-        ("/keys", {"name": "deploy", "project-{project}": "yes"}, 4),
-        ("/keys/{key}/roll", {"grace_period": "0"}, 4),
+        ("/keys", {"name": "deploy", "project-{projectId}": "yes"}, 4),
+        ("/keys/{keyId}/roll", {"grace_period": "0"}, 4),
         # The keys in a grace period are counted after the version of the organization's keys was read.
-        ("/keys/{key}/roll", {"grace_period": "3600"}, 5),
+        ("/keys/{keyId}/roll", {"grace_period": "3600"}, 5),
     ],
 )
-def test_a_choice_in_the_form_of_a_key_takes_no_more(
-    path: str, fields: dict[str, str], most: int, *, api: Api, person: Person, world: World
-):
-    made = populate_organization(world, world.company(owner=person))
-    key = api_keys.list_keys(made.company.organization_id, 1, None).keys[0]
-    values = {"project": made.project.project_id, "key": key.key_id}
-    browser = Waiting(api).signed_in(person.user_id)
-    sent = {name.format(**values): value for name, value in fields.items()}
-    address = f"/organizations/{made.company.slug}{path.format(**values)}"
-    assert _trips_of(lambda: browser.forge(address, {"once": "once" * 8, **sent})) == most
+def test_a_choice_in_the_form_of_a_key_takes_no_more(path, fields, most, *, api, world):
+    subject = Subject(world, api)
+    address, sent = filled([f"/organizations/{{organizationSlug}}{path}", {"once": "once" * 8, **fields}], subject)
+    browser = Waiting(api).signed_in(subject.owner.user_id)
+    assert _trips_of(lambda: browser.forge(address, sent)) == most
 
 
 class TestNote:
     """The cookie that names the session's user, so that the account is read while the session is authenticated."""
 
     @pytest.fixture
-    def other(self, visitor: Browser, world: World, person: Person) -> Browser:
+    def other(self, visitor, world, person):
         """Returns another person's browser. Both people belong to an organization."""
         friend = world.person(name="Grace Hopper")
         world.company(owner=friend, name="Birch")
         world.company(owner=person, name="Acme")
         return Browser(visitor.api).signed_in(friend.user_id)
 
-    def test_a_session_without_a_note_takes_one_more_round_trip(self, visitor: Browser):
+    def test_a_session_without_a_note_takes_one_more_round_trip(self, visitor):
         visitor.get("/organizations")
         with_note = _count_trips(visitor, "/organizations")
         del visitor.cookies[NOTE]
         assert _count_trips(visitor, "/organizations") == with_note + 1
 
-    def test_a_note_that_wasnt_signed_for_the_session_reads_nothing(self, visitor: Browser, other, person):
+    def test_a_note_that_wasnt_signed_for_the_session_reads_nothing(self, visitor, other, person):
         own, foreign = visitor.cookies[NOTE], other.cookies[NOTE]
         forged = web_session.session_cookies(other.secret, person.user_id, 60)[1].partition("=")[2].partition(";")[0]
         for note in (foreign, foreign.partition(".")[0] + "." + own.partition(".")[2], "", ".", "x", "\x80.\xff"):
@@ -268,7 +255,7 @@ class TestNote:
         shown = other.get("/organizations").text
         assert ("Acme" in shown, "Birch" in shown) == (False, True)
 
-    def test_a_revoked_sessions_note_is_worthless_and_signing_out_deletes_it(self, visitor: Browser):
+    def test_a_revoked_sessions_note_is_worthless_and_signing_out_deletes_it(self, visitor):
         kept = dict(visitor.cookies)
         visitor.get("/")
         visitor.press("Sign out")

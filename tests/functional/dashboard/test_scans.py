@@ -9,7 +9,7 @@ import pytest
 
 from controlplane.code_host import repositories
 from controlplane.code_host.items import Link, RepositoryItem
-from controlplane.findings import inbox, publications
+from controlplane.findings import inbox
 from controlplane.findings.items import Fix
 from controlplane.platform.core import ids
 from controlplane.platform.core.ids import ScanId
@@ -17,21 +17,20 @@ from controlplane.platform.table.stored import to_map
 from controlplane.platform.table.table import Update, table
 from controlplane.scans import findings
 from controlplane.scans.findings import FindingItem
-from controlplane.scans.inventories import Inventory, UsedVendor, VendorPackage, stored_leg
-from controlplane.scans.items import ScanItem
-from controlplane.scans.progress import Coverage, CoveredKind, Progress
+from controlplane.scans.items import Coverage, CoveredKind, Progress, ScanItem
+from controlplane.scans.reads import Inventory, UsedVendor, VendorPackage, stored_leg
 from dashboard.scans.latest import SHOWN
 from dashboard.scans.pages import FINDINGS_PER_PAGE
-from tests.functional.dashboard.conftest import pages_of
+from tests.functional.dashboard.conftest import HOSTILE, pages_of
 from tests.functional.projects.builders import make_project
 from tests.support.api import Reply
 from tests.support.audits import end_scan, make_issue, make_scan
 from tests.support.browser import Browser, text_of
+from tests.support.published import publish_finding
 from tests.support.table import PREPARED
-from tests.support.world import Company, World
+from tests.support.world import Company
 
 ISSUES = [make_issue(number) for number in range(1, 6)]
-HOSTILE = "\"><script>alert(1)</script>{{739*911}}'&"
 POSTHOG = UsedVendor(
     id="posthog",
     name="PostHog",
@@ -45,7 +44,7 @@ HOTJAR = UsedVendor(id="hotjar", name="Hotjar", category="analytics", loading_fi
 
 
 @pytest.fixture
-def repository(world: World, company: Company) -> RepositoryItem:
+def repository(world, company):
     return world.connected_repository(company, name="shop")
 
 
@@ -81,7 +80,7 @@ def lines_in(shown: str) -> list[str]:
 
 
 class TestStatus:
-    def test_a_scan_that_did_not_complete_says_why_and_has_no_findings(self, visitor: Browser, company, repository):
+    def test_a_scan_that_did_not_complete_says_why_and_has_no_findings(self, visitor, company, repository):
         failed = words(visitor, company, make_scan(repository, status="failed"))
         queued = make_scan(repository, status="queued")
         reply = show(visitor, company, queued.scan_id)
@@ -95,7 +94,7 @@ class TestStatus:
         assert "This scan has no inventory of vendors." in failed
         assert not any("Findings" in shown for shown in (text_of(reply), canceled, failed))
 
-    def test_a_running_scan_names_its_stage_until_it_ends(self, visitor: Browser, company, repository):
+    def test_a_running_scan_names_its_stage_until_it_ends(self, visitor, company, repository):
         scan = make_scan(repository, status="running")
         stages = {
             "Queued Done Preparing Downloading the commit Analyzing Not started": Progress("fetch", "running", 0),
@@ -111,7 +110,7 @@ class TestStatus:
         end_scan(scan)
         assert "data-refresh" not in show(visitor, company, scan.scan_id).text
 
-    def test_a_scan_shows_what_was_scanned(self, visitor: Browser, company: Company, repository: RepositoryItem):
+    def test_a_scan_shows_what_was_scanned(self, visitor, company, repository):
         scan = full_scan(repository)
         change(scan, rootDirectory="apps/web")
         reply = show(visitor, company, scan.scan_id)
@@ -125,11 +124,11 @@ class TestStatus:
 
 
 class TestFindings:
-    def test_a_finding_is_shown_with_its_place_and_fix(self, visitor: Browser, company, repository):
+    def test_a_finding_is_shown_with_its_place_and_fix(self, visitor, company, repository):
         fix = Fix("Waits for consent.", "html", '<script data-src="a.js"></script>', ("c15t@^2.2",))
         issue = replace(ISSUES[0], fix=fix)
         scan = full_scan(repository, [issue])
-        found = publications.publish_finding(findings.as_discovery(scan, issue))
+        found = publish_finding(findings.as_discovery(scan, issue))
         inbox.change_status(found, "accepted", found.version, company.owner.user_id, None)
         reply = show(visitor, company, scan.scan_id)
         shown = text_of(reply)
@@ -142,13 +141,7 @@ class TestFindings:
         assert re.findall(r'data-line="(\d+)"', reply.text) == ["1"]
         assert f'href="{issue.location.permalink}"' in reply.text
 
-    def test_a_finding_of_low_confidence_says_what_is_unknown(self, visitor: Browser, company, repository):
-        unknown = "The analysis can't tell whether the caller waits for consent."
-        issue = replace(ISSUES[0], confidence="low", description=unknown)
-        shown = words(visitor, company, full_scan(repository, [issue]))
-        assert f"Low confidence Code at this commit {unknown}" in shown
-
-    def test_only_readable_findings_are_shown_in_order_of_urgency(self, visitor: Browser, company, repository):
+    def test_only_readable_findings_are_shown_in_order_of_urgency(self, visitor, company, repository):
         preview = make_scan(repository, issues=ISSUES)
         shown = words(visitor, company, preview)
         assert lines_in(shown) == list("123")
@@ -161,16 +154,21 @@ class TestFindings:
         assert "1 finding is locked. Unlock it for 50 credits." in shown
         assert "src/app.tsx" not in shown
 
-    def test_expired_findings_are_not_shown(self, visitor: Browser, company, repository, now):
-        scan = full_scan(repository)
+    def test_findings_of_low_confidence_say_so_and_expired_ones_are_hidden(self, visitor, company, repository, now):
+        unknown = "The analysis can't tell whether the caller waits for consent."
+        scan = full_scan(repository, [replace(ISSUES[0], confidence="low", description=unknown)])
+        assert f"Low confidence Code at this commit {unknown}" in words(visitor, company, scan)
         change(scan, findingsExpireAt=int(now.seconds) + 100_000)
         assert "A later scan replaced this one. Its findings expire on" in words(visitor, company, scan)
         change(scan, findingsExpireAt=int(now.seconds) - 1)
         shown = words(visitor, company, scan)
         assert "The findings of this scan expired on" in shown
         assert "src/app.tsx" not in shown
+        missing = ScanId.of(company.organization_id, ids.new_local())
+        replies = [show(visitor, company, it) for it in (missing, "x", "scn_x", "%23", "x" * 2000, "%C3%A9")]
+        assert ({reply.status for reply in replies}, len({reply.text for reply in replies})) == ({404}, 1)
 
-    def test_many_findings_are_on_several_pages(self, visitor: Browser, company: Company, repository: RepositoryItem):
+    def test_many_findings_are_on_several_pages(self, visitor, company, repository):
         count = 2 * FINDINGS_PER_PAGE + 1
         scan = full_scan(repository, [make_issue(number) for number in range(1, count + 1)])
         first = f"/organizations/{company.slug}/scans/{scan.scan_id}?after=0"
@@ -183,7 +181,7 @@ class TestFindings:
             assert show(visitor, company, scan.scan_id, f"?after={wrong}").status == 400
 
 
-def test_no_findings_say_nothing_about_files_that_were_not_assessed(visitor: Browser, company, repository):
+def test_no_findings_say_nothing_about_files_that_were_not_assessed(visitor, company, repository):
     scan = full_scan(repository, [])
     kinds = (CoveredKind("ERB", 61, 0), CoveredKind("Ruby", 0, 240), CoveredKind("package manifests", 0, 1))
     change(scan, coverage=to_map(Coverage(412, 61, {"minified": 2, "other kind of file": 100}, kinds)))
@@ -208,7 +206,7 @@ def test_no_findings_say_nothing_about_files_that_were_not_assessed(visitor: Bro
 
 
 class TestVendors:
-    def test_a_vendor_says_how_often_it_is_loaded_without_consent(self, visitor: Browser, company, repository):
+    def test_a_vendor_says_how_often_it_is_loaded_without_consent(self, visitor, company, repository):
         scan = full_scan(repository)
         cases = {
             "PostHog ( posthog-js 1.2.0 ): loaded in 2 files, 1 without consent, from eu.posthog.com": POSTHOG,
@@ -222,7 +220,7 @@ class TestVendors:
         take_inventory(scan)
         assert "No known vendor is used." in words(visitor, company, scan)
 
-    def test_a_scan_without_full_access_hides_what_the_analysis_found(self, visitor: Browser, company, repository):
+    def test_a_scan_without_full_access_hides_what_the_analysis_found(self, visitor, company, repository):
         scan = make_scan(repository, issues=ISSUES)
         take_inventory(scan, POSTHOG, HOTJAR, truncated=True)
         shown = words(visitor, company, scan)
@@ -234,7 +232,7 @@ class TestVendors:
 
 
 class TestHostileText:
-    def test_texts_of_the_repository_are_escaped(self, visitor: Browser, company: Company, repository: RepositoryItem):
+    def test_texts_of_the_repository_are_escaped(self, visitor, company, repository):
         place = replace(ISSUES[0].location, path=HOSTILE, snippet=HOSTILE)
         fix = Fix(HOSTILE, "html", HOSTILE, (HOSTILE,))
         issue = replace(ISSUES[0], title=HOSTILE, description=HOSTILE, remediation=HOSTILE, location=place, fix=fix)
@@ -252,47 +250,34 @@ class TestHostileText:
             assert ("<script>alert" in reply.text, "&lt;script&gt;" in reply.text) == (False, True)
 
 
-def test_an_id_that_cannot_exist_looks_like_a_missing_scan(visitor: Browser, company: Company):
-    missing = ScanId.of(company.organization_id, ids.new_local())
-    replies = [show(visitor, company, it) for it in (missing, "x", "scn_x", "%23", "x" * 2000, "%C3%A9")]
-    assert ({reply.status for reply in replies}, len({reply.text for reply in replies})) == ({404}, 1)
-
-
 def project_page(company: Company, slug: str) -> str:
     return f"/organizations/{company.slug}/projects/{slug}"
 
 
 class TestOnTheProjectsPage:
-    def test_the_latest_scans_are_listed_with_links(self, visitor: Browser, company, repository, now):
+    def test_the_latest_scans_of_all_repositories_are_linked(self, visitor, world, company, repository, now):
+        second = world.connected_repository(company, linked=False, name="widgets")
+        link = Link(repository.links[0].project_id, None, None, False)
+        second = repositories.link_project(second.repository_id, link)
         scans = []
-        for count in range(SHOWN + 1):
-            scans.append(full_scan(repository, ISSUES[:count]))
+        for count in range(SHOWN):
+            scans.append(full_scan(repository, ISSUES[: count + 1]))
             now.advance(1)
+        scans.append(make_scan(second, issues=ISSUES[:1]))
         reply = visitor.get(project_page(company, "shop"))
         linked = re.findall(r'href="/organizations/[^"/]+/scans/([^"]+)"', reply.text)
         assert linked == [scan.scan_id for scan in reversed(scans)][:SHOWN]
         assert "Completed, 5 findings" in text_of(reply)
         assert "Completed, 1 finding " in text_of(reply)
+        now.advance(1)
         running = make_scan(repository, status="running")
-        assert "Running shop" in text_of(visitor.get(project_page(company, "shop")))
+        assert "Running widgets" in text_of(visitor.get(project_page(company, "shop")))
         assert show(visitor, company, running.scan_id).status == 200
 
-    def test_scans_for_other_projects_of_the_repository_are_not_listed(self, visitor: Browser, company, repository):
+    def test_scans_for_other_projects_of_the_repository_are_not_listed(self, visitor, company, repository):
         other = make_project(company, "Blog")
         full_scan(repository)
         assert "No repository is linked to this project." in text_of(visitor.get(project_page(company, "blog")))
         repositories.link_project(repository.repository_id, Link(other.project_id, None, "blog", False))
         shown = text_of(visitor.get(project_page(company, "blog")))
         assert "There are no recent scans of shop for this project." in shown
-
-    def test_the_scans_of_several_repositories_are_listed_together(self, visitor, world, company, repository, now):
-        second = world.connected_repository(company, linked=False, name="widgets")
-        second = repositories.link_project(
-            second.repository_id, Link(repository.links[0].project_id, None, None, False)
-        )
-        scans = []
-        for scanned in (repository, second):
-            scans.append(make_scan(scanned))
-            now.advance(1)
-        reply = visitor.get(project_page(company, "shop"))
-        assert re.findall(r'/scans/([^"]+)"', reply.text) == [scan.scan_id for scan in reversed(scans)]

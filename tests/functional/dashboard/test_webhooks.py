@@ -5,26 +5,23 @@ import re
 import pytest
 
 from controlplane.notify import webhooks
-from controlplane.notify.webhook_items import WebhookItem
+from controlplane.notify.webhooks import WebhookItem
 from controlplane.platform.queues.events import WEBHOOK_EVENTS
-from tests.functional.conftest import FakeClock
-from tests.support.browser import Browser, text_of
+from tests.functional.dashboard.conftest import HOSTILE, pages_in
+from tests.support.browser import text_of
 from tests.support.endpoints import URL, Line, Receiver, endpoint
 from tests.support.reply import Reply
-from tests.support.sqs import FakeSqs
-from tests.support.world import Company, World
+from tests.support.world import Company
 
-HOSTILE = "\"><script>alert(1)</script>{{739*911}}'&"
 FILLED = {"Name": "Alerts", "URL": URL, **dict.fromkeys(WEBHOOK_EVENTS, False), "scan.completed": True}
 
 
 @pytest.fixture
-def line(world: World, company: Company, sqs: FakeSqs, monkeypatch: pytest.MonkeyPatch) -> Line:
+def line(world, company, sqs, monkeypatch):
     return Line(sqs, world, company, Receiver().install(monkeypatch))
 
 
-def path(company: Company, below: str = "") -> str:
-    return f"/organizations/{company.slug}/webhooks{below}"
+path = pages_in("webhooks")
 
 
 def stored(company: Company) -> list[WebhookItem]:
@@ -37,7 +34,7 @@ def secret_in(reply: Reply) -> str:
     return str(secret)
 
 
-def test_an_endpoint_is_created_and_its_secret_is_shown_once(visitor: Browser, company: Company):
+def test_an_endpoint_is_created_and_its_secret_is_shown_once(visitor, company):
     page, secrets = visitor.get(path(company)), set()
     for _ in range(2):
         secrets.add(secret_in(visitor.press("Create endpoint", fill=FILLED, on=page)))
@@ -48,7 +45,7 @@ def test_an_endpoint_is_created_and_its_secret_is_shown_once(visitor: Browser, c
         assert secret not in visitor.get(path(company, below)).text
 
 
-def test_an_unusable_form_creates_nothing_and_keeps_what_was_entered(visitor: Browser, company: Company):
+def test_an_unusable_form_creates_nothing_and_keeps_what_was_entered(visitor, company):
     for changes, message in (
         ({"Name": " "}, "Enter a name"),
         ({"URL": "http://hooks.example.com"}, "must start with https"),
@@ -66,7 +63,7 @@ def test_an_unusable_form_creates_nothing_and_keeps_what_was_entered(visitor: Br
     assert stored(company) == []
 
 
-def test_deliveries_are_shown_and_replayed(visitor: Browser, company: Company, line: Line, now: FakeClock):
+def test_deliveries_are_shown_and_replayed_and_members_see_who_can(visitor, world, company, line):
     webhook = endpoint(company, name=HOSTILE)
     line.receiver.answer = 500
     line.happen()
@@ -84,9 +81,14 @@ def test_deliveries_are_shown_and_replayed(visitor: Browser, company: Company, l
     line.work()
     assert "Succeeded" in text_of(visitor.get(f"{delivery}?done=replayed"))
     assert len(line.receiver.requests) == 2
+    visitor.signed_in(world.member(company).user_id)
+    shown = visitor.get(path(company))
+    assert "Admins and owners can see and change webhooks." in text_of(shown)
+    assert "hooks.example.com" not in shown.text
+    assert visitor.get(own).status == 403
 
 
-def test_an_endpoint_is_changed_disabled_enabled_rotated_and_deleted(visitor: Browser, company: Company, line: Line):
+def test_an_endpoint_is_changed_disabled_enabled_rotated_and_deleted(visitor, company, line):
     webhook = endpoint(company)
     own = path(company, f"/{webhook.webhook_id}")
     visitor.get(own)
@@ -109,12 +111,3 @@ def test_an_endpoint_is_changed_disabled_enabled_rotated_and_deleted(visitor: Br
     visitor.get(own)
     assert visitor.press("Delete this endpoint").status == 303
     assert (stored(company), visitor.get(own).status) == ([], 404)
-
-
-def test_members_see_who_can_and_nothing_else(browser: Browser, world: World, company: Company):
-    webhook = endpoint(company)
-    browser.signed_in(world.member(company).user_id)
-    shown = browser.get(path(company))
-    assert "Admins and owners can see and change webhooks." in text_of(shown)
-    assert "hooks.example.com" not in shown.text
-    assert browser.get(path(company, f"/{webhook.webhook_id}")).status == 403

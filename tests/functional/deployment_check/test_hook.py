@@ -18,11 +18,9 @@ from controlplane.platform.queues import outbox
 from controlplane.platform.queues.messages import Queue
 from controlplane.platform.table.table import table
 from deployment_check import hook
-from local.template import load_template
 from tests.support.each import each
-from tests.support.template import DEPLOYMENT_CHECK, api_functions, functions
+from tests.support.template import api_functions, functions
 
-VARIABLES = load_template()["Resources"][DEPLOYMENT_CHECK]["Properties"]["Environment"]["Variables"]
 DEPLOYMENT = "d-ABCDEF123"
 FUNCTION = "arn:aws:lambda:eu-central-1:123456789012:function:"
 EXECUTION = "eyJlbmNyeXB0ZWREYXRhIjoi"
@@ -104,7 +102,6 @@ class Aws:
 
 @pytest.fixture
 def aws(monkeypatch: pytest.MonkeyPatch) -> Aws:
-    monkeypatch.setenv("CHECKS", VARIABLES["CHECKS"])
     monkeypatch.setenv("FRONT_DOOR_SECRET", "")
     aws = Aws()
     monkeypatch.setattr(boto3, "client", aws.client)

@@ -3,35 +3,33 @@
 import pytest
 
 from controlplane.platform.core.settings import settings
-from tests.functional.device_auth.devices import Device, Tokens, request_code
-from tests.support.api import Api
-from tests.support.world import Person, World
+from tests.functional.device_auth.devices import Tokens, request_code
 
 
 @pytest.fixture
-def person(world: World) -> Person:
+def person(world):
     return world.person()
 
 
 @pytest.fixture
-def pending(api: Api) -> Device:
+def pending(api):
     """Returns a device that waits for its approval."""
     return request_code(api)
 
 
 @pytest.fixture
-def approved(pending: Device, person: Person) -> Device:
+def approved(pending, person):
     return pending.approved(person.user_id)
 
 
 @pytest.fixture
-def pair(approved: Device) -> Tokens:
+def pair(approved):
     """Returns the first access token and refresh token of an approved device."""
     redeemed: Tokens = approved.redeem().data
     return redeemed
 
 
 @pytest.fixture
-def switched_off(monkeypatch: pytest.MonkeyPatch) -> None:
+def switched_off(monkeypatch):
     """Disables device authorization."""
     monkeypatch.setitem(settings.__dict__, "device_authorization_enabled", False)

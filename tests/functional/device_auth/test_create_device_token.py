@@ -10,7 +10,6 @@ from controlplane.people import device_approvals
 from controlplane.platform.core import tokens
 from controlplane.platform.core.settings import settings
 from controlplane.platform.table.table import table
-from tests.functional.conftest import FakeClock
 from tests.functional.device_auth.devices import (
     CODE,
     OTHER_VERIFIER,
@@ -18,7 +17,6 @@ from tests.functional.device_auth.devices import (
     TOKEN,
     VERIFIER,
     Device,
-    Tokens,
     challenge_of,
     code_body,
     form_of,
@@ -33,7 +31,7 @@ from tests.support.calls import intercepted, refused
 from tests.support.each import each
 from tests.support.logs import captured_logs
 from tests.support.recorded import recorded_calls
-from tests.support.world import Person, World, table_dump
+from tests.support.world import table_dump
 
 SECRETS = ("accessToken", "refreshToken")
 PENDING, SLOW_DOWN = "authorization_pending", "slow_down"
@@ -55,7 +53,7 @@ def problem(reply: Reply) -> str:
     return str(found["code"])
 
 
-def test_an_approved_code_returns_tokens_that_act_for_the_user(api: Api, pending: Device, person: Person, world: World):
+def test_an_approved_code_returns_tokens_that_act_for_the_user(api, pending, person, world):
     company = world.company(owner=person)
     assert pending.redeem().status == 409  # an early poll after the approval succeeds
     pending.approved(person.user_id, ["projects.read", "organizations.read"])
@@ -78,21 +76,17 @@ def test_an_approved_code_returns_tokens_that_act_for_the_user(api: Api, pending
     assert not any(works(api, secret) for secret in (pending.device_code, pair["refreshToken"]))
 
 
-def test_a_form_returns_the_response_of_rfc_6749_for_either_dialects_code(api: Api, approved: Device, person: Person):
+def test_a_form_returns_the_response_of_rfc_6749_for_either_dialects_code_and_no_scope(api, approved, person):
     body = approved.redeem_by_form().body
     secrets = {name: body[name] for name in ("access_token", "refresh_token")}
     assert body == {**secrets, "token_type": "Bearer", "expires_in": 3600, "scope": "projects.read"}
     assert works(api, body["access_token"])
     asked = api.form(CODE, form_of(code_body())).body
-    assert Device(api, asked["device_code"], asked["user_code"]).approved(person.user_id).redeem().status == 200
-
-
-def test_a_person_who_keeps_no_scope_grants_none(api: Api, pending: Device, person: Person):
-    pair = pending.approved(person.user_id, []).redeem().data
+    pair = Device(api, asked["device_code"], asked["user_code"]).approved(person.user_id, []).redeem().data
     assert (pair["scope"], api.get("/v1/me", pair["accessToken"]).data["scopes"]) == ("", [])
 
 
-def test_neither_the_table_nor_the_logs_contain_a_secret(api: Api, person: Person):
+def test_neither_the_table_nor_the_logs_contain_a_secret(api, person):
     with captured_logs() as lines:
         device = request_code(api).approved(person.user_id)
         first = device.redeem().data
@@ -106,7 +100,7 @@ def test_neither_the_table_nor_the_logs_contain_a_secret(api: Api, person: Perso
     assert not any(secret in log for secret in (device.user_code, VERIFIER))
 
 
-def test_missing_fields_are_named(api: Api, pending: Device):
+def test_missing_fields_are_named(api, pending):
     fields = ("deviceCode", "codeVerifier", "clientId")
     for field in fields:
         details = pending.redeem(**{field: None}).error["details"]
@@ -134,25 +128,15 @@ def test_missing_fields_are_named(api: Api, pending: Device):
         ),
     ],
 )
-def test_an_invalid_field_is_rejected(field: str, value: str, error: str, approved: Device):
+def test_an_invalid_field_is_rejected(field, value, error, approved):
     reply = approved.redeem(**{field: value})
     assert (reply.status, reply.error["details"][0]["path"]) == (400, [field])
     assert error in {problem(reply), "invalid_request"}
     assert approved.redeem_by_form(**{field: value}).body["error"] == error
 
 
-def test_only_the_client_that_asked_uses_the_code_and_the_refresh_token(
-    api: Api, approved: Device, monkeypatch: pytest.MonkeyPatch
-):
+def test_a_wrong_verifier_or_client_changes_nothing_before_and_after_the_redemption(api, pending, person, monkeypatch):
     monkeypatch.setitem(settings.__dict__, "device_client_ids", "assent-cli,acme-tv")
-    assert refusal(approved.redeem(clientId="acme-tv")) == (401, "UNAUTHORIZED", "expired")
-    token = approved.redeem().data["refreshToken"]
-    assert problem(refresh(api, token, clientId="x")) == "invalid_client"
-    assert refresh_by_form(api, token, clientId="x").body["error"] == "invalid_client"
-    assert [refresh(api, token, clientId=client).status for client in ("acme-tv", "assent-cli")] == [401, 200]
-
-
-def test_a_wrong_verifier_changes_nothing_before_and_after_the_redemption(api: Api, pending: Device, person: Person):
     before = stored_items()
     for verifier in (OTHER_VERIFIER, challenge_of(VERIFIER)):
         reply = pending.redeem(codeVerifier=verifier)
@@ -161,15 +145,17 @@ def test_a_wrong_verifier_changes_nothing_before_and_after_the_redemption(api: A
     assert stored_items() == before
     pending.approved(person.user_id)
     assert pending.redeem(codeVerifier=OTHER_VERIFIER).status == 401
+    assert refusal(pending.redeem(clientId="acme-tv")) == (401, "UNAUTHORIZED", "expired")
     pair = pending.redeem().data
     assert pending.redeem(codeVerifier=OTHER_VERIFIER).status == 401
     assert works(api, pair["accessToken"])
-    assert refresh(api, pair["refreshToken"]).status == 200
+    token = pair["refreshToken"]
+    assert problem(refresh(api, token, clientId="x")) == "invalid_client"
+    assert refresh_by_form(api, token, clientId="x").body["error"] == "invalid_client"
+    assert [refresh(api, token, clientId=client).status for client in ("acme-tv", "assent-cli")] == [401, 200]
 
 
-def test_a_code_works_until_its_last_second_and_then_returns_401(
-    api: Api, approved: Device, person: Person, now: FakeClock
-):
+def test_a_code_works_until_its_last_second_and_then_returns_401(api, approved, person, now):
     pending, denied, redeemed = request_code(api), request_code(api), request_code(api).approved(person.user_id)
     device_approvals.deny(denied.user_code, person.user_id)
     now.advance(899.9)
@@ -186,18 +172,9 @@ def test_a_code_works_until_its_last_second_and_then_returns_401(
         now.advance(60)
 
 
-@each("is_approved", [False, True])
-def test_a_denied_device_gets_403_even_after_its_approval(is_approved: bool, api: Api, person: Person):
-    device = request_code(api).approved(person.user_id) if is_approved else request_code(api)
-    device_approvals.deny(device.user_code, person.user_id)
-    assert refusal(device.redeem()) == (403, "FORBIDDEN", "access_denied")
-    assert device.redeem_by_form().body["error"] == "access_denied"
-    assert stored_items("FAMILY#") == []
-
-
 @pytest.mark.usefixtures("switched_off")
 @each("path", [TOKEN, REVOKE])
-def test_the_disabled_feature_looks_exactly_like_an_unknown_path(api: Api, path: str):
+def test_the_disabled_feature_looks_exactly_like_an_unknown_path(api, path):
     unknown = api.post("/v1/auth/device/nowhere").text
     assert api.post(path, json_body={}).text == unknown
     assert api.post(path, raw_body=b"token=x", headers={"Content-Type": FORM}).text == unknown
@@ -211,24 +188,21 @@ def test_the_disabled_feature_looks_exactly_like_an_unknown_path(api: Api, path:
         ((0, 4.5, 4.4999), (False, False, True)),
     ],
 )
-def test_polling_too_soon_lengthens_the_interval(
-    waits: tuple[float, ...], is_early: tuple[bool, ...], api: Api, now: FakeClock
-):
-    device = request_code(api)
+def test_polling_too_soon_lengthens_the_interval(waits, is_early, api, now):
+    device, by_form = request_code(api), request_code(api)
     for seconds, early in zip(waits, is_early, strict=True):
         now.advance(seconds)
         assert refusal(device.redeem()) == (409, "CONFLICT", SLOW_DOWN if early else PENDING)
-
-
-def test_a_form_returns_that_the_device_polls_too_soon(pending: Device):
-    assert [pending.redeem_by_form().body["error"] for _ in range(2)] == [PENDING, SLOW_DOWN]
+        assert by_form.redeem_by_form().body["error"] == (SLOW_DOWN if early else PENDING)
 
 
 @each("seconds", [0, 3_000])
-def test_redeeming_a_code_twice_revokes_its_tokens(seconds: int, api: Api, person: Person, now: FakeClock):
-    device, other = (request_code(api).approved(person.user_id) for _ in range(2))
+def test_redeeming_a_code_twice_revokes_its_tokens(seconds, api, person, now):
+    device, other, denied = (request_code(api).approved(person.user_id) for _ in range(3))
     pair, kept = device.redeem().data, other.redeem().data
     newer = refresh(api, pair["refreshToken"]).data
+    device_approvals.deny(denied.user_code, person.user_id)
+    assert refusal(denied.redeem()) == (403, "FORBIDDEN", "access_denied")
     now.advance(seconds)
     for _ in range(2):
         assert refusal(device.redeem()) == (409, "CONFLICT", "used")
@@ -237,7 +211,14 @@ def test_redeeming_a_code_twice_revokes_its_tokens(seconds: int, api: Api, perso
     assert refresh(api, newer["refreshToken"]).status == 401
 
 
-def test_an_address_can_send_thirty_requests_a_minute(api: Api, now: FakeClock):
+def test_a_denied_device_gets_403_and_no_tokens(api, pending, person):
+    device_approvals.deny(pending.user_code, person.user_id)
+    assert refusal(pending.redeem()) == (403, "FORBIDDEN", "access_denied")
+    assert pending.redeem_by_form().body["error"] == "access_denied"
+    assert stored_items("FAMILY#") == []
+
+
+def test_an_address_can_send_thirty_requests_a_minute(api, now):
     sent: list[Callable[[], Reply]] = [
         lambda: refresh(api, "x"),
         lambda: refresh_by_form(api, "x"),
@@ -254,8 +235,8 @@ def test_an_address_can_send_thirty_requests_a_minute(api: Api, now: FakeClock):
     assert refresh(api, "x").status == 401
 
 
-def test_a_form_is_answered_with_a_server_error_after_a_failure(api: Api):
-    def fail(call: object, proceed: object) -> None:
+def test_a_form_is_answered_with_a_server_error_after_a_failure(api):
+    def fail(call, proceed):
         raise RuntimeError
 
     with refused(table.client, lambda _: True, "InternalServerError"):
@@ -267,8 +248,8 @@ def test_a_form_is_answered_with_a_server_error_after_a_failure(api: Api):
     assert int(unavailable.headers["retry-after"]) >= 1
 
 
-def test_an_exchange_makes_few_calls_and_a_guess_one(api: Api, person: Person):
-    def calls_of(act: Callable[[], Reply]) -> tuple[Tokens, list[str]]:
+def test_an_exchange_makes_few_calls_and_a_guess_one(api, person):
+    def calls_of(act):
         with recorded_calls() as calls:
             reply = act()
         return reply.body.get("data") or {}, [call.operation for call in calls]

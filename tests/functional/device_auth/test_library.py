@@ -1,6 +1,5 @@
 """A generic OAuth library signs in, refreshes, and signs out, configured only with the metadata URL."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -11,10 +10,8 @@ from authlib.oauth2.rfc7636 import create_s256_code_challenge
 from authlib.oauth2.rfc8414 import AuthorizationServerMetadata, get_well_known_url
 
 from controlplane.people import device_approvals
-from tests.functional.conftest import FakeClock
 from tests.functional.device_auth.devices import CLIENT, DEVICE_GRANT, TOKEN, code_body, form_of
 from tests.support.api import Api
-from tests.support.world import Person
 
 ADDRESS = "https://api.assent.test"
 
@@ -42,7 +39,7 @@ class _Gateway(requests.adapters.BaseAdapter):
 
 
 @pytest.fixture
-def client(api: Api) -> Iterator[OAuth2Session]:
+def client(api):
     with OAuth2Session(CLIENT, token_endpoint_auth_method="none", scope="organizations.read") as session:
         session.mount(ADDRESS, _Gateway(api))
         yield session
@@ -57,7 +54,7 @@ def ask(client: OAuth2Session, endpoint: str) -> tuple[dict[str, Any], dict[str,
     return asked, {"url": ADDRESS + TOKEN, **poll}
 
 
-def test_an_oauth_library_signs_in_refreshes_and_signs_out(client: OAuth2Session, person: Person, now: FakeClock):
+def test_an_oauth_library_signs_in_refreshes_and_signs_out(client, person, now):
     found = client.get(get_well_known_url(ADDRESS, external=True), withhold_token=True)
     metadata = AuthorizationServerMetadata(found.json())
     metadata.validate()

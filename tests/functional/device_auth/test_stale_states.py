@@ -5,36 +5,34 @@ from typing import Any
 import pytest
 
 from controlplane.people import credential_index, device, device_approvals, revocations, token_families
-from controlplane.people.device import LIFE_SECONDS, DeviceRequestItem
+from controlplane.people.device import LIFE_SECONDS
 from controlplane.people.device_approvals import PEOPLE_PER_CODE, UnknownUserCode
-from controlplane.people.token_families import REFRESH_SECONDS, Pair, TokenFamilyItem
+from controlplane.people.token_families import REFRESH_SECONDS
 from controlplane.platform.core import clock, tokens
 from controlplane.platform.table.keys import Key
 from controlplane.platform.table.retry import WriteConflict
 from controlplane.platform.table.table import Delete, LegFailed, Update, table
-from tests.functional.conftest import FakeClock
-from tests.functional.device_auth.devices import CLIENT, Device, Tokens, get_request, refresh, works
-from tests.support.api import Api
-from tests.support.calls import Call, Proceed, before_the_transaction, intercepted
+from tests.functional.device_auth.devices import CLIENT, get_request, refresh, works
+from tests.support.calls import Call, before_the_transaction, intercepted
 from tests.support.table import PREPARED
-from tests.support.world import Person, World, table_dump
+from tests.support.world import table_dump
 
 
 @pytest.fixture
-def token(pair: Tokens) -> str:
+def token(pair):
     """Returns a refresh token."""
     return str(pair["refreshToken"])
 
 
 @pytest.fixture
-def family(token: str) -> TokenFamilyItem:
+def family(token):
     found = token_families.find_family(str(tokens.family_of(token)))
     assert found is not None
     return found
 
 
 @pytest.fixture
-def request_item(approved: Device) -> DeviceRequestItem:
+def request_item(approved):
     """Returns the request of an approved device."""
     return get_request(approved.device_code)
 
@@ -46,17 +44,10 @@ def stored(key: Key) -> dict[str, Any]:
 
 
 class TestFamily:
-    def test_two_refreshes_at_the_same_time_return_the_same_pair(self, api: Api, token: str):
-        made: list[Pair] = []
-        with before_the_transaction(table.client, lambda: made.append(token_families.rotate(token))):
-            second = refresh(api, token).data
-        assert (second["accessToken"], second["refreshToken"]) == (made[0].access_token, made[0].refresh_token)
-        assert refresh(api, token).data["refreshToken"] == made[0].refresh_token
-
-    def test_a_family_that_expires_during_its_refresh_is_refused(self, api: Api, token: str, family, now: FakeClock):
+    def test_a_family_that_expires_during_its_refresh_is_refused(self, api, token, family, now):
         passed = list[Call]()
 
-        def around(call: Call, proceed: Proceed) -> Any:
+        def around(call, proceed):
             answer = proceed()
             if call.operation == "GetItem" and call.parameters["Key"]["pk"]["S"] == family.key.pk and not passed:
                 passed.append(call)
@@ -67,29 +58,37 @@ class TestFamily:
             assert refresh(api, token).status == 401
         assert passed
 
-    def test_a_revocation_ends_the_token_of_a_refresh_at_the_same_time(self, api: Api, token: str, family):
-        made: list[Pair] = []
+    def test_a_revocation_ends_a_refresh_at_the_same_time_and_its_reason_is_kept(self, api, token, family, now):
+        made, at = [], clock.timestamp()
         with before_the_transaction(table.client, lambda: made.append(token_families.rotate(token))):
             token_families.revoke(family.family_id, "stolen")
         assert not works(api, made[0].access_token)
-
-    def test_a_refresh_of_a_family_that_is_revoked_is_refused_and_the_first_reason_kept(
-        self, api: Api, token: str, family, now: FakeClock
-    ):
-        at = clock.timestamp()
-        with before_the_transaction(table.client, lambda: token_families.revoke(family.family_id, "stolen")):
-            assert refresh(api, token).status == 401
+        assert refresh(api, token).status == 401
         now.advance(1)
         token_families.revoke(family.family_id, "later")
         item = stored(family.key)
         assert (item["state"], item["reason"], item["revokedAt"], item["access"]) == ("revoked", "stolen", at, [])
+
+    def test_what_is_revoked_at_the_same_time_is_neither_refreshed_nor_revoked_again(self, api, token, family):
+        with before_the_transaction(table.client, lambda: token_families.revoke(family.family_id, "stolen")):
+            assert refresh(api, token).status == 401
+        assert stored(family.key)["reason"] == "stolen"
 
     def test_of_two_revocations_at_the_same_time_the_first_is_kept(self, family):
         with before_the_transaction(table.client, lambda: token_families.revoke(family.family_id, "first")):
             token_families.revoke(family.family_id, "second")
         assert stored(family.key)["reason"] == "first"
 
-    def test_a_family_that_was_deleted_is_neither_refreshed_nor_revoked(self, api: Api, token: str, family):
+    def test_two_refreshes_at_the_same_time_return_the_same_pair(self, api, token, family):
+        made = []
+        with before_the_transaction(table.client, lambda: made.append(token_families.rotate(token))):
+            second = refresh(api, token).data
+        assert (second["accessToken"], second["refreshToken"]) == (made[0].access_token, made[0].refresh_token)
+        assert refresh(api, token).data["refreshToken"] == made[0].refresh_token
+        with pytest.raises(LegFailed):  # its earlier state deletes nothing
+            table.transact(token_families.erasure(family), PREPARED)
+
+    def test_a_family_that_was_deleted_is_neither_refreshed_nor_revoked(self, api, token, family):
         table.delete(Delete(family.key), PREPARED)
         assert refresh(api, token).status == 401
         before = table_dump()
@@ -97,14 +96,9 @@ class TestFamily:
             token_families.revoke_refresh_token(token, client_id)
         assert table_dump() == before
 
-    def test_a_family_that_was_refreshed_is_not_deleted_by_its_earlier_state(self, token: str, family):
-        token_families.rotate(token)
-        with pytest.raises(LegFailed):
-            table.transact(token_families.erasure(family), PREPARED)
-
 
 class TestRequest:
-    def test_a_request_that_was_redeemed_or_expired_is_not_redeemed(self, request_item, now: FakeClock):
+    def test_a_request_that_was_redeemed_or_expired_is_not_redeemed(self, request_item, now):
         now.advance(LIFE_SECONDS)
         with pytest.raises(WriteConflict):
             device.redeem(request_item)
@@ -113,7 +107,7 @@ class TestRequest:
         with pytest.raises(WriteConflict):
             device.redeem(request_item)
 
-    def test_of_two_polls_at_the_same_time_one_is_recorded_and_the_other_early(self, pending: Device, now: FakeClock):
+    def test_of_two_polls_at_the_same_time_one_is_recorded_and_the_other_early(self, pending, now):
         request = get_request(pending.device_code)
         assert not device.note_poll(request)
         now.advance(0.1)
@@ -124,7 +118,7 @@ class TestRequest:
         now.advance(1)
         assert [device.note_poll(polled) for _ in range(2)] == [True, True]
 
-    def test_a_request_that_was_decided_or_deleted_is_not_polled(self, pending: Device, person: Person):
+    def test_a_request_that_was_decided_or_deleted_is_not_polled(self, pending, person):
         request = get_request(pending.device_code)
         pending.approved(person.user_id)
         with pytest.raises(WriteConflict):
@@ -134,9 +128,7 @@ class TestRequest:
         with pytest.raises(WriteConflict):
             device.note_poll(request)
 
-    def test_only_the_person_who_approved_withdraws_that_and_not_what_was_redeemed(
-        self, approved: Device, request_item, person: Person, world: World
-    ):
+    def test_only_who_approved_withdraws_that_and_not_what_was_redeemed(self, approved, request_item, person, world):
         other = world.person()
         assert device_approvals.withdraw(request_item.digest, other.user_id) is None
         assert get_request(approved.device_code).status == "approved"
@@ -145,10 +137,8 @@ class TestRequest:
         assert device_approvals.withdraw(request_item.digest, other.user_id) is None
         assert get_request(approved.device_code).status == "redeemed"
 
-    def test_an_approval_that_is_denied_during_its_erasure_is_erased(
-        self, approved: Device, request_item, person: Person
-    ):
-        entries = credential_index.list_credentials(person.user_id, 25, None).credentials
+    def test_an_approval_that_is_denied_during_its_erasure_is_erased(self, approved, request_item, person):
+        entries = credential_index.list_credentials(person.user_id, 25, None).items
         (entry,) = revocations.find_stored(it for it in entries if it.request_digest == request_item.digest)
         with before_the_transaction(table.client, lambda: device_approvals.deny(approved.user_code, person.user_id)):
             revocations.erase(entry)
@@ -157,12 +147,12 @@ class TestRequest:
 
 class TestUserCode:
     @pytest.fixture
-    def pointer(self, pending: Device) -> dict[str, Any]:  # it has the code
+    def pointer(self, pending):  # it has the code
         """Returns the pointer of a code before anyone has looked it up."""
         (item,) = (it for it in table_dump() if it["pk"]["S"].startswith("UC#"))
         return stored(Key(item["pk"]["S"], item["sk"]["S"]))
 
-    def test_people_who_look_at_the_same_time_count_once_and_are_limited(self, pointer: dict[str, Any]):
+    def test_people_who_look_at_the_same_time_count_once_and_are_limited(self, pointer):
         people = [f"usr_{number}" for number in range(PEOPLE_PER_CODE)]
         for user_id in (people[0], *people):
             device_approvals._note_look(pointer, user_id)
@@ -170,7 +160,7 @@ class TestUserCode:
             device_approvals._note_look(pointer, "usr_last")
         assert stored(Key(pointer["pk"], pointer["sk"]))["seenBy"] == people
 
-    def test_a_look_at_a_code_that_was_issued_again_is_refused(self, pointer: dict[str, Any]):
+    def test_a_look_at_a_code_that_was_issued_again_is_refused(self, pointer):
         key = Key(pointer["pk"], pointer["sk"])
         values = {"digest": "another", "seen": ["usr_2"]}
         table.update(Update(key, "SET #digest = :digest, #seenBy = :seen", None, values), PREPARED)

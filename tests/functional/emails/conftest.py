@@ -39,7 +39,7 @@ class Office:
     @property
     def outcome(self) -> str | None:
         """Returns what became of the email of the only invitation."""
-        (invitation,) = invitations.list_invitations(self.id, 50, None).invitations
+        (invitation,) = invitations.list_invitations(self.id, 50, None).items
         return invitation.mail
 
     def tell(self, event: events.EventName) -> None:

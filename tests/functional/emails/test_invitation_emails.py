@@ -6,7 +6,7 @@ import re
 import pytest
 from botocore.exceptions import ClientError
 
-from controlplane.notify import mail_addresses
+from controlplane.notify import subscriptions
 from controlplane.platform.core import clock
 from controlplane.platform.core.settings import settings
 from controlplane.platform.queues.messages import Queue
@@ -130,11 +130,11 @@ class TestFeedback:
         (email,) = office.post.work()
         office.post.report(email, "bounced", "Transient")
         office.post.work()
-        assert mail_addresses.find_stops([address]) == {}
+        assert subscriptions.find_stops([address]) == {}
         for report in ((event, kind), (event, kind), ("sent",)):
             office.post.report(email, *report)
         office.post.work()
-        assert mail_addresses.find_stops([address])[address].reason == reason
+        assert subscriptions.find_stops([address])[address].reason == reason
         assert shown in text_of(office.members_page())
         office.cancel(invitation_id)
         office.invite(address.upper())
@@ -146,7 +146,7 @@ class TestFeedback:
         (email,) = office.post.work()
         browser = Browser(api)
         browser.get(email.link("to this address"))
-        assert mail_addresses.find_stops([GRACE]) == {}
+        assert subscriptions.find_stops([GRACE]) == {}
         browser.press("Stop all emails")
         office.resend(invitation_id)
         assert (office.post.work(), office.outcome) == ([], "stopped")

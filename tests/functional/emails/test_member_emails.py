@@ -8,7 +8,7 @@ from controlplane.api_keys import leaked
 from controlplane.api_keys.leaked import Leak
 from controlplane.billing import store as billing
 from controlplane.findings import inbox
-from controlplane.notify import mail_addresses, mail_choices
+from controlplane.notify import subscriptions
 from controlplane.organizations import members
 from controlplane.people import sessions
 from controlplane.platform.core import clock, tokens
@@ -74,13 +74,17 @@ class TestFindings:
         assert not re.search("<script|src/index.html|1f0c2b9e", email.text + email.html)
         assert office.post.work(3600) == []
 
-    def test_the_email_waits_a_minute_longer_than_its_findings(self, office):
+    def test_the_email_waits_a_minute_longer_than_its_findings_and_is_dropped_if_they_are_decided(self, office):
         office.find()
         office.post.work()
         fortnight = lifetimes("MAILBATCH#", "MAILEVENT#", "DIGEST#")
         assert fortnight == dict.fromkeys(("MAILBATCH", "MAILEVENT", "DIGEST"), 15 * DAY)
         assert [len(office.post.work(seconds)) for seconds in (289, 5)] == [0, 1]  # 05:10:58
         assert lifetimes("MAILS#") == {"MAILS": 90 * DAY}
+        decided = office.find()
+        office.post.work()
+        inbox.change_status(decided, "accepted", decided.version, office.owner.user_id, None)
+        assert office.post.work(7 * MINUTE) == []
 
     def test_a_repeated_event_isnt_sent_again_and_many_findings_are_counted(self, office):
         for _ in range(23):
@@ -96,12 +100,6 @@ class TestFindings:
         office.post.work(7 * MINUTE)
         # The finding's own event and the one above are two; the repetition adds nothing.
         assert len(office.post.mailbox.emails) <= 3
-
-    def test_findings_that_are_all_decided_send_nothing(self, office):
-        found = office.find()
-        office.post.work()
-        inbox.change_status(found, "accepted", found.version, office.owner.user_id, None)
-        assert office.post.work(7 * MINUTE) == []
 
 
 class TestAdministration:
@@ -137,24 +135,19 @@ class TestAdministration:
 
 class TestLeakedToken:
     def test_the_person_is_told_and_no_choice_stops_it(self, office):
-        mail_choices.save_choices(office.owner.user_id, {office.id: []})
+        subscriptions.save_choices(office.owner.user_id, {office.id: []})
         assert leaked.revoke_token(sessions.create(office.owner.user_id), LEAK)
         (email,) = office.post.work()
         assert (email.to, email.subject) == (office.owner.email, "A token of your account was found in public")
         assert all(text in email.text for text in (PLACE, "a token of dashboard", "/sessions"))
         assert office.post.work(DAY) == []
 
-    @each(
-        "stop",
-        [
-            lambda person: table.delete(Delete(keys.user(person.user_id)), PREPARED),
-            lambda person: mail_addresses.stop(person.email, "returned"),
-        ],
-    )
-    def test_a_deleted_account_and_a_stopped_address_get_nothing(self, stop, world, post_office):
-        person = world.person()
-        assert leaked.revoke_token(sessions.create(person.user_id), LEAK)
-        stop(person)
+    def test_a_deleted_account_and_a_stopped_address_get_nothing(self, world, post_office):
+        deleted, stopped = world.person(), world.person()
+        for person in (deleted, stopped):
+            assert leaked.revoke_token(sessions.create(person.user_id), LEAK)
+        table.delete(Delete(keys.user(deleted.user_id)), PREPARED)
+        subscriptions.stop(stopped.email, "returned")
         assert post_office.work() == []
 
 
@@ -197,7 +190,7 @@ class TestChoice:
         assert link == email.link("Unsubscribe")
         form = {"raw_body": b"List-Unsubscribe=One-Click", "headers": {"Content-Type": FORM}}
         assert office.api.call("POST", link, **form).status == 200
-        assert choice not in mail_choices.find_choices(office.owner.user_id, [office.id])[office.id]
+        assert choice not in subscriptions.find_choices(office.owner.user_id, [office.id])[office.id]
         sent = len(office.post.mailbox.emails)
         cause(office)
         office.post.work()
@@ -216,16 +209,16 @@ class TestChoice:
             is_fanned_out = "notify-members" in letters[0].body
             office.post.sqs.deliver(letters[0], handler, DEAD_LETTERS)
         assert len(letters) == 5
-        mail_choices.turn_off(off.user_id, office.id, "credits")
+        subscriptions.turn_off(off.user_id, office.id, "credits")
         world.leave(office.company, left)
         member = members.get_member(office.id, demoted.user_id)
         members.change_role(member, "member", office.owner.user_id, "owner")
-        mail_addresses.stop(stopped.email, "returned")
+        subscriptions.stop(stopped.email, "returned")
         assert [email.to for email in office.post.work()] == [office.owner.email]
 
     def test_a_large_organization_is_told_page_by_page(self, office, world):
         people = [world.member(office.company, "admin") for _ in range(60)]
-        mail_choices.turn_off(people[7].user_id, office.id, "credits")
+        subscriptions.turn_off(people[7].user_id, office.id, "credits")
         credits_low(office)
         addresses = [email.to for email in office.post.work()]
         assert sorted(addresses) == sorted({office.owner.email, *(it.email for it in people)} - {people[7].email})

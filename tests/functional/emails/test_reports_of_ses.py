@@ -48,7 +48,7 @@ def rules() -> dict[str, dict[str, Any]]:
 
 
 @each("kind", EVENTS)
-def test_an_event_becomes_a_message_without_addresses(kind: str):
+def test_an_event_becomes_a_message_without_addresses(kind):
     detail, (event, bounce_type) = EVENTS[kind]
     body = transformed(rules()[kind], {"source": "aws.ses", "detail-type": kind, "detail": detail})
     assert "@" not in body
@@ -59,7 +59,7 @@ def test_an_event_becomes_a_message_without_addresses(kind: str):
 
 
 @each("kind", EVENTS)
-def test_an_event_that_became_a_dead_letter_is_redriven_as_the_same_message(kind: str):
+def test_an_event_that_became_a_dead_letter_is_redriven_as_the_same_message(kind):
     event = {"source": "aws.ses", "detail-type": kind, "detail": EVENTS[kind][0]}
     assert json.loads(reduced(json.dumps(event))) == json.loads(transformed(rules()[kind], event))
 

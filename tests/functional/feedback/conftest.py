@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from controlplane.feedback import store as feedback
-from controlplane.platform.table import codec
+from controlplane.platform.table.legs import decode_item
 from tests.support.api import Api, Reply
-from tests.support.world import World, table_dump
+from tests.support.world import table_dump
 
 PATH = "/v1/feedback"
 
@@ -18,13 +18,13 @@ def report(number: int = 0, **fields: Any) -> dict[str, Any]:
 
 def stored() -> list[dict[str, Any]]:
     """Returns the reports in the table."""
-    items = [codec.decode_item(item) for item in table_dump()]
+    items = [decode_item(item) for item in table_dump()]
     return [item for item in items if item["pk"].startswith("FEEDBACK#")]
 
 
 def taken() -> list[int]:
     """Returns how many reports each caller was charged for in each hour."""
-    items = [codec.decode_item(item) for item in table_dump()]
+    items = [decode_item(item) for item in table_dump()]
     return sorted(item["taken"] for item in items if item["pk"].startswith("FEEDBACKQUOTA#"))
 
 
@@ -43,5 +43,5 @@ class Reporter:
 
 
 @pytest.fixture
-def reporter(api: Api, world: World) -> Reporter:
+def reporter(api, world):
     return Reporter(api, world.person().token)

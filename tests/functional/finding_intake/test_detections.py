@@ -63,14 +63,12 @@ class TestFirst:
         shown = api.get(f"/v1/inbox/{listed['id']}", intake.company.owner.token).data
         assert (shown["source"], shown["status"], shown["runtimeVendor"]["vendorId"]) == ("runtime", "open", "segment")
 
-    def test_a_vendor_needs_review_until_it_is_recognized(self, intake):
+    def test_a_vendor_needs_review_until_it_is_recognized_and_is_more_urgent_before_consent(self, intake):
         intake.detect()
         assert intake.vendor["reviewState"] == "needs_review"
         intake.detect(category="analytics", observedAt="2026-03-04T05:01:00Z")
         assert intake.vendor["reviewState"] == "suggested"
-
-    def test_a_vendor_loaded_before_consent_is_more_urgent(self, intake):
-        intake.detect(beforeConsent=True)
+        intake.detect(beforeConsent=True, observedAt="2026-03-04T05:02:00Z")
         assert (intake.item["priority"], intake.item["title"]) == ("P1", "Segment loads before consent")
 
     def test_each_vendor_of_each_project_has_its_own_finding(self, intake):
@@ -153,12 +151,9 @@ class TestEvidence:
         assert {**intake.item, "evidence": None} == {**item, "evidence": None}
         changed = {name for name in vendor if vendor[name] != intake.vendor[name]}
         assert changed == {"evidence", "firstSeenAt", "revision"}
-
-    def test_a_late_detection_without_pages_only_moves_the_first_time_it_was_seen(self, intake, seen):
-        intake.take(seen(2))
         before = intake.items
-        intake.take(seen(1, seenOn=[]))
-        assert (intake.items, intake.vendor["firstSeenAt"]) == (before, "2026-03-04T05:00:01.000Z")
+        intake.take(seen(0, seenOn=[]))
+        assert (intake.items, intake.vendor["firstSeenAt"]) == (before, "2026-03-04T05:00:00.000Z")
 
     def test_duplicates_of_any_detection_change_nothing(self, intake, seen, now):
         messages = [intake.detection(vendorId="other"), *(seen(at) for at in (1, 0, 2))]

@@ -6,11 +6,7 @@ from typing import Any
 
 import pytest
 
-from controlplane.platform.queues.messages import MAX_RECEIVES
-from controlplane.platform.table.table import table
-from finding_intake.app import handler
 from tests.functional.finding_intake.conftest import DEAD_LETTERS, URL
-from tests.support.calls import intercepted
 from tests.support.each import each
 from tests.support.world import table_dump
 
@@ -65,36 +61,6 @@ class TestMalformed:
 
 
 class TestPoison:
-    def test_one_poison_message_doesnt_delay_the_other_nine(self, intake):
-        """In one batch, as Lambda delivers them: each valid message is processed once, and one is dead-lettered."""
-        messages = [intake.detection(vendorId=f"vendor{number}") for number in range(10)]
-        messages[4]["domain"] = "no domain"
-        intake.send(*messages)
-        letters = intake.sqs.at(URL)
-        for letter in letters:
-            letter.receives = MAX_RECEIVES
-        answer = handler({"Records": [letter.record for letter in letters]}, None)
-        assert (answer, len(intake.items)) == ({"batchItemFailures": []}, 9)
-        ((body, reason),) = intake.dead
-        assert json.loads(body)["vendorId"] == "vendor4"
-        assert reason == "malformed: runtime-vendor-detection.domain string_pattern_mismatch"
-
-    def test_a_message_that_fails_in_the_table_is_received_five_times(self, intake, now):
-        def broken(call, proceed):
-            if call.operation == "TransactWriteItems" and "poison" in json.dumps(call.parameters):
-                raise RuntimeError("never to be told: ada@example.com")
-            return proceed()
-
-        intake.send(*(intake.detection(vendorId=vendor) for vendor in (*"123456789", "poison")))
-        with intercepted(table.client, broken):
-            for _ in range(8):
-                intake.work()
-                now.advance(400)
-        (reason,) = intake.letters[1]
-        assert (len(intake.items), intake.letters[0]) == (9, 0)
-        assert reason.startswith("RuntimeError at ")
-        assert "ada" not in reason
-
     def test_a_redriven_message_is_accepted_once_the_cause_is_fixed(self, intake):
         intake.take(intake.advisory(organizationId="org_0123456789abcdef"))
         (letter,) = intake.sqs.at(DEAD_LETTERS)

@@ -5,7 +5,7 @@ from io import BytesIO
 
 import pytest
 
-from controlplane.code_host.github import client, installations, people, reviews
+from controlplane.code_host.github import client, connecting, reviews
 from controlplane.code_host.github.errors import HostUnavailable, InvalidName, Refused, RepositoryGone
 from controlplane.code_host.github.reviews import Annotation, CheckState
 from local.github.setup import DEMO_BRANCH, DEMO_FILES, DEMO_OWNER, installation_id
@@ -30,11 +30,11 @@ def send_every_request(code_host) -> None:
     b"".join(host.stream_tarball(*DEMO, host.get_branch_head(*DEMO, DEMO_BRANCH)))
     host.create_issue(*DEMO, "Title", "Body", ["consent"])
     list(host.list_issues_since(*DEMO, 1_772_600_000))
-    person = people.identify(code_host.stand_in.accounts.issue_code())
+    person = connecting.identify(code_host.stand_in.accounts.issue_code())
     for number in person.list_installations():
-        people.check_installation(number)
+        connecting.check_installation(number)
         person.list_repositories(number)
-    installations.list_granted(installation_id(DEMO_OWNER))
+    connecting.list_granted(installation_id(DEMO_OWNER))
     head = open_pull_request(code_host.stand_in)
     reviewing = reviews.connect(installation_id(DEMO_OWNER))
     reviewing.get_pull_request(*DEMO, 2)
@@ -49,7 +49,7 @@ def send_every_request(code_host) -> None:
     reviewing.find_comment(*DEMO, 2, "Text")
     reviewing.update_comment(*DEMO, comment_id, "Other text")
     client.get_transport.cache_clear()
-    people._app.cache_clear()
+    connecting._app.cache_clear()
 
 
 def test_every_documented_operation_is_requested_with_its_headers_and_nothing_else(configured):

@@ -2,17 +2,14 @@
 
 from types import SimpleNamespace
 
-import pytest
-
-from controlplane.code_host import limits as host_limits
+from controlplane.code_host import installations as host_limits
 from controlplane.code_host.github import client
-from controlplane.code_host.github.quotas import Quotas
+from controlplane.code_host.github.app_auth import Quotas
 from controlplane.code_host.github.transport import Response
 from controlplane.code_host.requests import within_limits
-from tests.functional.conftest import FakeClock
 
 
-def test_the_limit_that_ends_last_counts(now: FakeClock):
+def test_the_limit_that_ends_last_counts(now):
     for seconds, left in ((60, 60), (30, 60), (90, 90)):
         host_limits.limit(7, seconds)
         assert host_limits.seconds_left(7) == left
@@ -23,9 +20,7 @@ def test_the_limit_that_ends_last_counts(now: FakeClock):
     assert host_limits.seconds_left(7) == 0
 
 
-def test_the_last_request_that_an_installation_has_is_known_to_all_workers(
-    now: FakeClock, monkeypatch: pytest.MonkeyPatch
-):
+def test_the_last_request_that_an_installation_has_is_known_to_all_workers(now, monkeypatch):
     quotas, reset = Quotas(), str(int(now.seconds) + 60)
     with monkeypatch.context() as patched:
         patched.setattr(client, "get_transport", lambda: (None, SimpleNamespace(quotas=quotas)))

@@ -1,37 +1,28 @@
 """Scans after pushes and on a schedule, and the state of issues."""
 
-from typing import Any
-
-import pytest
-
-from controlplane.code_host import hosted_repositories, repositories
-from controlplane.code_host import limits as host_limits
+from controlplane.code_host import installations, repositories
+from controlplane.code_host import installations as host_limits
 from controlplane.code_host.items import RepositoryItem
 from controlplane.code_host.pull_requests import PullRequestItem
 from controlplane.erasure import deletions
-from controlplane.findings import inbox, issue_attempts, opened_issues
-from controlplane.findings.items import GithubIssue, InboxItem
+from controlplane.findings import issue_attempts
+from controlplane.findings.items import GithubIssue
 from controlplane.platform.core.ids import RepositoryId, ScanRequestId
 from controlplane.platform.core.schedules import next_run
-from controlplane.platform.queues import messages
 from controlplane.platform.queues.messages import Queue, ref_digest
 from controlplane.platform.table import keys
 from controlplane.platform.table.table import Delete, Put, table
 from controlplane.scans import execution, failures, queue, reads, requests
-from controlplane.scans import starts as scan_starts
-from controlplane.scans.causes import Cause, Trigger
-from controlplane.scans.items import ScanItem, Work
-from controlplane.scans.queue import QueuedScan
+from controlplane.scans import queue as scan_starts
+from controlplane.scans.items import Cause, QueuedScan, ScanItem, Work
 from tests.functional.github_events.conftest import DEMO, Events, connect
-from tests.support.api import Api
 from tests.support.audits import describe, end_scan, make_scan, stored_repository
 from tests.support.calls import before_the_transaction
 from tests.support.code_host import SHA
 from tests.support.each import each
-from tests.support.github import GitHub
 from tests.support.sweeping import swept
 from tests.support.table import PREPARED
-from tests.support.world import Company, World, table_dump
+from tests.support.world import table_dump
 
 MAIN = ref_digest("refs/heads/main")
 
@@ -39,7 +30,7 @@ MAIN = ref_digest("refs/heads/main")
 def prepared_scans(events: Events, repository: RepositoryItem) -> list[tuple[str, str]]:
     """Returns the trigger and commit of each scan, the newest first, after all were prepared."""
     events.work(Queue.SCAN_PREPARATION)
-    scans = reads.list_scans(repository.organization_id, 100, None, repository.repository_id).scans
+    scans = reads.list_scans(repository.organization_id, 100, None, repository.repository_id).items
     return [(scan.cause.trigger, scan.head_commit_sha) for scan in scans]
 
 
@@ -50,7 +41,7 @@ def finish(scan: ScanItem) -> None:
 
 
 class TestPush:
-    def test_a_push_to_the_production_branch_is_scanned_once(self, events: Events, company: Company, code_host, now):
+    def test_a_push_to_the_production_branch_is_scanned_once(self, events, company, code_host, now):
         repository = connect(company, scan_on_push=True)
         head = code_host.stand_in.repositories.find(*DEMO).find_commit("refs/heads/main").sha
         for _ in range(2):
@@ -58,7 +49,7 @@ class TestPush:
             assert prepared_scans(events, repository) == [("push", head)]
         assert swept(scan_starts.start_queued) == 0
 
-    def test_the_newest_commit_waits_while_a_scan_is_active(self, events: Events, company: Company, code_host, now):
+    def test_the_newest_commit_waits_while_a_scan_is_active(self, events, company, code_host, now):
         repository = connect(company, scan_on_push=True)
         scan = make_scan(repository, status="running")
         for number in range(2):
@@ -73,9 +64,7 @@ class TestPush:
         assert prepared_scans(events, repository)[0] == ("push", head)
         assert swept(scan_starts.start_queued) == 0
 
-    def test_other_branches_and_links_that_do_not_want_it_are_not_scanned(
-        self, events: Events, company: Company, code_host: GitHub
-    ):
+    def test_other_branches_and_links_that_do_not_want_it_are_not_scanned(self, events, company, code_host):
         unwanted, other = connect(company), connect(company, scan_on_push=True, production_branch="release")
         assert unwanted.repository_id == other.repository_id
         code_host.exchanges.clear()
@@ -95,11 +84,9 @@ def begin_requested(repository_ids: list[RepositoryId]) -> list[Work]:
         if stored.get("activeRequestId") and not stored.get("activeScanId"):
             lease, request = requests.acquire_request(ScanRequestId.stored(stored["activeRequestId"]), 30)
             target = requests.Target(repository, repository.links[0], "main", SHA)
-            scan_id = requests.new_scan_id(repository.organization_id)
-            message = messages.entry(Queue.SCAN_EXECUTION, messages.ExecuteScan(scan_id=scan_id))
             is_preview = request.cause.pull_request_number is None and not repository.preview_used
             access = "free-preview" if is_preview else "full"
-            requests.start_scan(request, lease, scan_id, target, access=access, message=message)
+            requests.start_scan(request, lease, target, access)
         if stored.get("activeRequestId"):
             found.append(reads.get_active_work(stored_repository(repository)))
     return found
@@ -125,7 +112,7 @@ def queue_push(repository: RepositoryItem) -> None:
 
 
 class TestTurns:
-    def test_a_monorepo_with_a_hundred_open_pull_requests_delays_no_one(self, world: World, now):
+    def test_a_monorepo_with_a_hundred_open_pull_requests_delays_no_one(self, world, now):
         company, other_company = world.company("starter"), world.company("starter")
         # In the order in which the sweep reads them: without turns, it would always start those of the first two.
         own = sorted(
@@ -157,9 +144,7 @@ class TestTurns:
         assert [len(turns - {3}) for turns in started] == [2] * 4
 
     @each(("plan", "most"), [("free", 1), ("starter", 2), ("pro", 5), ("enterprise", 20)])
-    def test_as_many_scans_run_by_themselves_as_the_plan_allows_and_half_of_them_out_of_turn(
-        self, plan: str, most: int, world: World
-    ):
+    def test_as_many_scans_run_by_themselves_as_the_plan_allows_and_half_of_them_out_of_turn(self, plan, most, world):
         company = world.company(plan)
         for running in range(most):
             repository = world.connected_repository(company)
@@ -174,19 +159,19 @@ class TestTurns:
         failures.cancel_superseded(reads.get_active_work(stored_repository(repository)))
         assert swept(scan_starts.start_queued) == 1
 
-    def test_a_scan_waits_while_the_app_is_limited_or_has_no_access(self, world: World, now):
+    def test_a_scan_waits_while_the_app_is_limited_or_has_no_access(self, world, now):
         repository = world.connected_repository(world.company())
         queue_push(repository)
         host_limits.limit(repository.installation_id, 60)
         now.advance(59)
         assert swept(scan_starts.start_queued) == 0
-        hosted_repositories.lose_access(repository)
+        installations.lose_access(repository)
         now.advance(1)
         assert swept(scan_starts.start_queued) == 0
         describe(repository)
         assert swept(scan_starts.start_queued) == 1
 
-    def test_a_scan_of_a_deleted_organization_is_dropped(self, world: World):
+    def test_a_scan_of_a_deleted_organization_is_dropped(self, world):
         repository = world.connected_repository(world.company())
         queue_push(repository)
         deletions.delete_organization(repository.organization_id)
@@ -195,7 +180,7 @@ class TestTurns:
 
 
 class TestSchedule:
-    def test_a_link_is_scanned_daily_at_its_minute(self, events: Events, company: Company, code_host, now):
+    def test_a_link_is_scanned_daily_at_its_minute(self, events, company, code_host, now):
         repository = connect(company, schedule="daily")
         link = repository.links[0]
         for _ in range(2):
@@ -208,9 +193,9 @@ class TestSchedule:
             assert swept(scan_starts.queue_scheduled) == 1
             assert swept(scan_starts.start_queued) == 1
             assert prepared_scans(events, repository)[0][0] == "scheduled"
-            finish(reads.list_scans(repository.organization_id, 1, None).scans[0])
+            finish(reads.list_scans(repository.organization_id, 1, None).items[0])
 
-    def test_an_entry_of_an_earlier_schedule_has_no_effect(self, company: Company, now):
+    def test_an_entry_of_an_earlier_schedule_has_no_effect(self, company, now):
         repository = connect(company, schedule="daily")
         link = repository.links[0]
         repositories.link_project(repository.repository_id, link._replace(schedule="weekly"))
@@ -221,53 +206,40 @@ class TestSchedule:
         assert swept(scan_starts.queue_scheduled) == 0
         assert [it for it in table_dump() if it["pk"]["S"].startswith("SCANSCHEDULE#")] == []
 
-    def test_runs_that_were_missed_are_made_up_for_once(self, company: Company, now):
+    def test_missed_runs_are_made_up_for_once_by_one_of_two_sweeps(self, company, now):
         connect(company, schedule="daily")
         now.advance(5 * 86_400)
-        assert swept(scan_starts.queue_scheduled) == 1
-        assert swept(scan_starts.queue_scheduled) == 0
-
-    def test_one_of_two_sweeps_queues_a_scan(self, company: Company, now):
-        connect(company, schedule="daily")
-        now.advance(86_401)
         with before_the_transaction(table.client, lambda: swept(scan_starts.queue_scheduled)):
             assert swept(scan_starts.queue_scheduled) == 0
+        assert swept(scan_starts.queue_scheduled) == 0
+        assert len([it for it in table_dump() if it["pk"]["S"].startswith("SCANQUEUE#")]) == 1
 
-    def test_no_scan_of_a_disconnected_repository_is_queued(self, company: Company, now):
+    def test_no_scan_of_a_disconnected_repository_is_queued(self, company, now):
         key = connect(company, schedule="daily").key
         now.advance(86_401)
         with before_the_transaction(table.client, lambda: table.delete(Delete(key), PREPARED)):
             assert swept(scan_starts.queue_scheduled) == 0
         assert [it for it in table_dump() if it["pk"]["S"].startswith("SCANQUEUE#")] == []
 
-    def test_a_scan_that_is_no_longer_wanted_is_dropped(self, events: Events, company: Company, now):
-        repository = connect(company, schedule="daily")
-        now.advance(86_401)
-        swept(scan_starts.queue_scheduled)
-        repositories.unlink_project(repository.repository_id, repository.links[0].project_id)
-        assert swept(scan_starts.start_queued) == 0
-        assert [it for it in table_dump() if it["pk"]["S"].startswith("SCANQUEUE#")] == []
-
-    @pytest.mark.parametrize(("trigger", "off"), [("push", {"scan_on_push": False}), ("scheduled", {"schedule": None})])
-    def test_a_scan_whose_setting_was_disabled_is_dropped(
-        self, trigger: Trigger, off: dict[str, Any], company: Company
-    ):
+    def test_a_scan_whose_link_or_setting_is_gone_is_dropped(self, company, now):
         repository = connect(company, scan_on_push=True, schedule="daily")
         repository_id, link = repository.repository_id, repository.links[0]
-        queue.enqueue(QueuedScan.of(repository_id, link.project_id, Cause(trigger)))
-        repositories.link_project(repository_id, link._replace(**off))
+        for trigger, off in (("push", {"scan_on_push": False}), ("scheduled", {"schedule": None})):
+            queue.enqueue(QueuedScan.of(repository_id, link.project_id, Cause(trigger)))
+            repositories.link_project(repository_id, link._replace(**off))
+            assert swept(scan_starts.start_queued) == 0
+            assert not queue.is_queued(repository_id, link.project_id, Cause(trigger))
+        repositories.link_project(repository_id, link)
+        now.advance(86_401)
+        swept(scan_starts.queue_scheduled)
+        repositories.unlink_project(repository_id, link.project_id)
         assert swept(scan_starts.start_queued) == 0
-        assert not queue.is_queued(repository_id, link.project_id, Cause(trigger))
-
-
-def issue_state(item: InboxItem) -> str | None:
-    issue = inbox.get_item(item.item_id).github_issue
-    return issue.state if issue else None
+        assert [it for it in table_dump() if it["pk"]["S"].startswith("SCANQUEUE#")] == []
 
 
 class TestIssues:
     def test_the_item_says_that_its_issue_is_closed_and_reopened(  # noqa: PLR0917
-        self, events: Events, repository: RepositoryItem, company: Company, code_host: GitHub, world: World, api: Api
+        self, events, repository, company, code_host, world, api
     ):
         item = world.finding(company, repository)
         issue = code_host.stand_in.issues.create(*DEMO, "A finding", "Text", [])
@@ -280,17 +252,17 @@ class TestIssues:
             assert (shown["githubIssue"]["state"], shown["status"]) == (state, "open")
             assert api.get("/v1/inbox", company.owner.token).data[0]["githubIssue"]["state"] == state
 
-    def test_a_known_state_and_that_of_another_issue_are_not_recorded(self, company: Company, world: World):
+    def test_a_known_state_and_that_of_another_issue_are_not_recorded(self, company, world):
         repository = world.connected_repository(company)
         item = world.finding(company, repository)
         opened = GithubIssue(1, "https://github.com/demo-shop/storefront/issues/1", "2026-03-04T05:06:07Z")
         issue_attempts.complete(item.item_id, None, opened)
-        opened_issues.record_state(item.item_id, 1, is_open=False)
+        issue_attempts.record_state(item.item_id, 1, is_open=False)
         before = table_dump()
         for number, is_open in ((1, False), (2, True)):
-            opened_issues.record_state(item.item_id, number, is_open=is_open)
+            issue_attempts.record_state(item.item_id, number, is_open=is_open)
             assert table_dump() == before
 
-    def test_other_issues_are_ignored(self, events: Events, repository: RepositoryItem, code_host: GitHub):
+    def test_other_issues_are_ignored(self, events, repository, code_host):
         events.take("issues", 77)
         assert code_host.sent("GET /repos/{owner}/{repo}/issues/{issue_number}") == []

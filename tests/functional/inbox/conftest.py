@@ -6,10 +6,10 @@ from urllib.parse import quote
 
 import pytest
 
-from controlplane.findings import inbox, publications
-from controlplane.findings.items import Discovery, InboxItem
-from controlplane.findings.status_history import Status
+from controlplane.findings import inbox
+from controlplane.findings.items import Discovery, InboxItem, Status
 from tests.support.api import Api, Reply
+from tests.support.published import publish_finding
 from tests.support.world import World, table_dump
 
 STATUSES: tuple[Status, ...] = ("open", "accepted", "dismissed", "resolved")
@@ -69,7 +69,7 @@ def cursor_of(reply: Reply) -> str:
 
 
 def publish(found: Discovery, **changes: Any) -> InboxItem:
-    return publications.publish_finding(found._replace(**changes))
+    return publish_finding(found._replace(**changes))
 
 
 def stored() -> list[dict[str, Any]]:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from controlplane.findings import detections
+from controlplane.findings import intake
 from controlplane.findings.items import RuntimeVendor
 from tests.functional.inbox.conftest import Organization
 from tests.functional.projects.builders import make_project
@@ -18,11 +18,8 @@ def project(acme):
 
 def detect(project, vendor_id="segment", name="Segment", domain="segment.com", **changes):
     """Records a detection. Returns the vendor as responses show it."""
-    vendor = RuntimeVendor(project.project_id, vendor_id, name, domain)
-    found = detection(project.project_id, vendor_id)
-    values = {name: getattr(found, name) for name in found.__slots__}
-    detections.record_detection(detections.Detection(**values | {"vendor": vendor} | changes))
-    return vendor.to_map()
+    intake.record_detection(detection(project.project_id, vendor_id, name=name, domain=domain, **changes))
+    return RuntimeVendor(project.project_id, vendor_id, name, domain).to_map()
 
 
 def shown(acme, query=""):
@@ -59,7 +56,7 @@ def test_a_vendor_that_changed_is_listed_as_it_is_now(changes, api, world):
     project = make_project(acme.company)
     detect(project)
     before = acme.listed().data[0]
-    vendor = detect(project, observed_at="2026-03-04T05:07:00.000Z", **changes)
+    vendor = detect(project, observedAt="2026-03-04T05:07:00.000Z", **changes)
     after = acme.listed().data[0]
     assert (after["id"], after["runtimeVendor"]) == (before["id"], vendor)
     assert after["version"] != before["version"]

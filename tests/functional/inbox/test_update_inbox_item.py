@@ -9,7 +9,6 @@ from controlplane.platform.table.table import table
 from tests.functional.inbox.conftest import LATER, STATUSES, Organization, publish, stored
 from tests.support.calls import before_the_transaction
 from tests.support.each import each
-from tests.support.recorded import recorded_calls
 
 ABSENT = object()
 
@@ -60,14 +59,6 @@ def test_newer_evidence_doesnt_conflict_with_a_change(acme, world, now):
     now.advance(60)
     publish(found, observed_at=LATER, evidence=())
     assert acme.change(item, "accepted").status == 200
-
-
-def test_a_user_makes_three_table_calls(acme):
-    item = acme.find()
-    acme.api.get("/v1/me", acme.owner.token)  # starts the minute
-    with recorded_calls() as calls:
-        acme.change(item, "accepted")
-    assert [call.operation for call in calls] == ["UpdateItem", "BatchGetItem", "TransactWriteItems"]
 
 
 @each(

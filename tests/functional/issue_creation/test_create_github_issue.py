@@ -3,13 +3,14 @@
 import pytest
 
 from controlplane.code_host import repositories
-from controlplane.findings import inbox, issue_attempts, issues, publications
+from controlplane.findings import inbox, issue_attempts, issues
 from controlplane.platform.core.settings import settings
 from controlplane.platform.queues import messages
 from controlplane.platform.table import keys, waiting
 from controlplane.platform.table.table import Delete, table
 from tests.functional.issue_creation.conftest import PENDING, QUEUE
 from tests.support.each import each
+from tests.support.published import publish_finding
 from tests.support.sweeping import swept
 from tests.support.table import PREPARED
 from tests.support.world import table_dump
@@ -134,10 +135,6 @@ class TestPending:
 
 
 class TestRefusals:
-    def test_a_member_may_not_open_an_issue(self, opening, world):
-        assert opening.post(world.member(opening.company).token).code == "FORBIDDEN"
-        assert attempts() == opening.sqs.letters == []
-
     @each("source", ["advisory", "runtime"])
     def test_only_a_code_finding_can_have_an_issue(self, source, opening, world):
         opening.item = world.finding(opening.company, source=source)
@@ -161,9 +158,7 @@ class TestRefusals:
         with pytest.raises(issues.RepositoryNotLinked):
             issues.find_issue(opening.item.item_id)
         unknown = opening.repository.repository_id[:-18] + "0" * 18
-        opening.item = publications.publish_finding(
-            world.discovery(opening.company, opening.repository, repository_id=unknown)
-        )
+        opening.item = publish_finding(world.discovery(opening.company, opening.repository, repository_id=unknown))
         assert opening.post().code == opening.link("https://github.com/a/b/issues/1").code == "REPOSITORY_NOT_LINKED"
 
     @each(("status", "reason"), [(410, "issues_disabled"), (422, "text_refused"), (451, "status_451")])

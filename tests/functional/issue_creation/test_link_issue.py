@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from controlplane.findings import inbox, issue_attempts, issues, opened_issues
+from controlplane.findings import inbox, issue_attempts, issues
 from controlplane.platform.queues import messages
 from tests.functional.issue_creation.conftest import PENDING, QUEUE
 from tests.support.issue_host import HostedIssue
@@ -44,19 +44,15 @@ def test_links_the_issue_by_number_or_address_and_opens_none(opening):
         reply = opening.link(42)
     assert opening.post().data == reply.data
     assert opening.host.count("create") == 0
-    assert len(opened_issues.find_items(opening.repository.repository_id, 42)) == 5
+    assert len(issue_attempts.find_items(opening.repository.repository_id, 42)) == 5
 
 
-def test_a_repository_with_capital_letters_has_issues_too(opening, world):
+def test_a_closed_issue_of_a_repository_with_capital_letters_is_linked_as_closed(opening, world):
     opening.repository = world.connected_repository(opening.company, owner="Acme", name="WebShop")
     opening.finding()
-    url = opening.exists(42)
-    assert opening.link(url).data["githubIssue"]["url"] == url
-
-
-def test_a_closed_issue_is_linked_as_closed(opening):
-    opening.exists(42, Closed)
-    assert opening.link(42).data["githubIssue"]["state"] == "closed"
+    url = opening.exists(42, Closed)
+    issue = opening.link(url).data["githubIssue"]
+    assert (issue["url"], issue["state"]) == (url, "closed")
 
 
 def test_a_message_that_is_lost_or_duplicate_and_a_host_that_is_down_change_nothing(opening, now):

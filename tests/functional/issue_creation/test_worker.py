@@ -7,7 +7,6 @@ import pytest
 from controlplane.code_host.github import app_auth
 from controlplane.findings import inbox, issue_attempts
 from controlplane.findings.items import GithubIssue
-from controlplane.platform.queues.messages import MAX_RECEIVES
 from controlplane.platform.table.table import Delete, table
 from issue_creation import text
 from issue_creation.app import handler
@@ -52,34 +51,10 @@ class TestDeliveries:
     def test_an_old_message_of_a_former_attempt_finds_the_new_one_settled(self, wanted):
         (old,) = wanted.sqs.at(QUEUE)
         old.visible_at += 3_600
-        issue_attempts.withdraw(wanted.attempt)
+        issue_attempts.refuse(wanted.attempt, "withdrawn")
         assert wanted.post().status == 201
         wanted.work_until_quiet()
         assert wanted.created == (1, 1)
-
-    def test_only_the_bad_message_among_ten_is_dead_lettered(self, opening, world):
-        items = [world.finding(opening.company, opening.repository) for _ in range(9)]
-        for item in items:
-            issue_attempts.begin_attempt(item.item_id, opening.company.owner.user_id)
-        bodies = [message(item.item_id) for item in items]
-        bodies.insert(4, message("nonsense"))
-        for body in bodies:
-            opening.sqs.send_message(QueueUrl=QUEUE, MessageBody=body)
-        letters = opening.sqs.at(QUEUE)
-        letters[4].receives = MAX_RECEIVES
-        assert handler({"Records": [letter.record for letter in letters]}, None) == {"batchItemFailures": []}
-        assert all(inbox.get_item(item.item_id).github_issue for item in items)
-        (dead,) = opening.sqs.at(DEAD_LETTERS)
-        assert dead.body == bodies[4]
-        assert "itemId" in dead.attributes["reason"]["StringValue"]
-
-    def test_a_malformed_message_is_dead_lettered(self, opening):
-        malformed = ["", "null", "[]", "{", message(version=2), message(kind="prepare-scan"), message("inb_")]
-        for body in malformed:
-            opening.sqs.send_message(QueueUrl=QUEUE, MessageBody=body)
-        opening.work_until_quiet()
-        assert opening.sqs.at(QUEUE) == []
-        assert sorted(it.body for it in opening.sqs.at(DEAD_LETTERS)) == sorted(malformed)
 
 
 class TestUnknownOutcomes:
@@ -182,7 +157,7 @@ class TestPeople:
         assert wanted.post().data["githubIssue"]["number"] == 77
 
     def test_an_issue_found_for_a_withdrawn_attempt_is_recorded(self, wanted):
-        wanted.host.around = lambda _, proceed: (issue_attempts.withdraw(wanted.attempt), proceed())[1]
+        wanted.host.around = lambda _, proceed: (issue_attempts.refuse(wanted.attempt, "withdrawn"), proceed())[1]
         wanted.work()
         assert wanted.attempt is None
         assert wanted.recorded is not None

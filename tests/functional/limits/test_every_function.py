@@ -9,11 +9,9 @@ from controlplane.platform.core import clock
 from controlplane.platform.core.tokens import digest
 from controlplane.platform.table import keys
 from controlplane.platform.table.table import Update, table
-from tests.support.api import Api
 from tests.support.each import each
 from tests.support.operations import Operation, operations
 from tests.support.table import PREPARED
-from tests.support.world import World
 
 WITH_TOKEN = {operation.group: operation for operation in operations() if operation.requires}
 IN_ORGANIZATION = {
@@ -28,17 +26,17 @@ def path_of(operation: Operation, organization_id: str = "x") -> str:
 
 
 @pytest.mark.parametrize("group", WITH_TOKEN)
-def test_the_first_use_of_a_token_in_an_hour_is_recorded(group: str, api: Api, world: World, now):
+def test_the_first_use_of_a_token_in_an_hour_is_recorded(group, api, world, now):
     person = world.person()
     for _ in range(2):  # 05:34, in the hour of its creation; 06:02
         now.advance(1_700)
         api.call(WITH_TOKEN[group].method, path_of(WITH_TOKEN[group]), person.token)
-    (entry,) = credential_index.list_credentials(person.user_id, 10).credentials
+    (entry,) = credential_index.list_credentials(person.user_id, 10).items
     assert entry.last_used_at == clock.timestamp()
 
 
 @each("group", IN_ORGANIZATION)
-def test_the_plan_is_read_only_above_the_lowest_limit(group: str, api: Api, world: World):
+def test_the_plan_is_read_only_above_the_lowest_limit(group, api, world):
     company = world.company()
     minute = int(clock.now()) // 60
     owner_count = keys.owner_count(company.organization_id, minute)

@@ -73,7 +73,7 @@ def test_the_repository_is_linked_has_a_past_scan_and_is_scanned_once_more(sqs: 
     assert [projects.get_project(link.project_id).name for link in repository.links] == ["Acme Shop"]
     (letter,) = sqs.at(Queue.SCAN_PREPARATION.url)
     assert json.loads(letter.body)["kind"] == "prepare-scan"
-    (past,) = reads.list_scans(entry["organizationId"], 10, None).scans
+    (past,) = reads.list_scans(entry["organizationId"], 10, None).items
     assert (past.status, past.locked_count) == ("completed", 2)
     assert {it["queue"] for name in keys.OUTBOX_PKS for it in table.query(name).items} == {"notifications"}
     items = inbox.list_items(entry["organizationId"], None, 100, None).items

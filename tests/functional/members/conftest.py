@@ -93,5 +93,5 @@ def all_pages(acme: Organization, path: str, limit: int) -> list[Any]:
 
 
 @pytest.fixture
-def acme(api: Api, world: World) -> Organization:
+def acme(api, world):
     return Organization(api, world)

@@ -4,7 +4,7 @@ import pytest
 
 from controlplane.api_keys import changes as key_changes
 from controlplane.api_keys import store as api_keys
-from controlplane.findings import detections, inbox, publications, vendors
+from controlplane.findings import inbox, intake, publications, vendors
 from controlplane.organizations import invitees
 from controlplane.organizations import store as organizations
 from controlplane.platform.core.ids import InvitationId, KeyId, MemberId
@@ -15,6 +15,7 @@ from ops import members
 from sweeper.service import sweep
 from tests.support.audits import make_issue, make_scan
 from tests.support.populated_organization import detection
+from tests.support.published import publish_finding
 from tests.support.told import told
 
 
@@ -45,14 +46,14 @@ def test_a_worker_sends_its_message_itself(world, company, sqs):
 def test_each_way_in_which_a_finding_is_opened_or_resolved_is_an_event(world, company, now):
     repository = world.connected_repository(company)
     found = world.discovery(company, repository)
-    publications.publish_finding(found)
+    publish_finding(found)
     for status in ("accepted", "resolved", "open", "dismissed", "open"):
         now.advance(1)
         item = inbox.get_item(found.item_id)
         changed = inbox.change_status(item, status, item.version, company.owner.user_id, "why")
         assert changed == inbox.get_item(found.item_id)
     # A settled finding that is published late is no event.
-    publications.publish_finding(world.discovery(company, settled=True))
+    publish_finding(world.discovery(company, settled=True))
     expected = ["finding.opened", "finding.resolved", "finding.opened", "finding.opened"]
     assert told(company) == [(event, [found.item_id]) for event in expected]
 
@@ -60,7 +61,7 @@ def test_each_way_in_which_a_finding_is_opened_or_resolved_is_an_event(world, co
 def test_a_vendors_finding_is_opened_by_its_detection_and_resolved_by_the_decision(world, company, now):
     repository = world.connected_repository(company)
     project_id = repository.links[0].project_id
-    detections.record_detection(detection(project_id))
+    intake.record_detection(detection(project_id))
     now.advance(1)
     item_id = vendors.decide_vendor(get_project(project_id), "segment", "approved", company.owner.user_id)
     assert told(company) == [("finding.opened", [item_id]), ("finding.resolved", [item_id])]

@@ -22,6 +22,9 @@ from typer.main import get_command
 
 from controlplane.platform.table.table import table
 from ops.program import main
+from tests.functional.ops.full_account import FullAccount
+from tests.support.api import Api
+from tests.support.world import World
 
 
 @dataclass
@@ -211,3 +214,8 @@ def stack() -> Iterator[Stack]:
         yield served
         server.shutdown()
         thread.join()
+
+
+@pytest.fixture
+def full_account(world: World, api: Api) -> FullAccount:
+    return FullAccount(world, api)

@@ -59,7 +59,7 @@ class Shop:
             "owner": owner.user_id,
             "admin": admin.user_id,
             "stranger": stranger.user_id,
-            "key": api_keys.list_keys(organization_id, 1, None).keys[0].key_id,
+            "key": api_keys.list_keys(organization_id, 1, None).items[0].key_id,
             "repository": repository.repository_id,
             "project": project.project_id,
             "foreign": make_project(world.company()).project_id,

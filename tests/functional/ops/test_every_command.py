@@ -37,7 +37,7 @@ from tests.support.world import World, table_dump
 
 # These have tests of their own.
 ELSEWHERE = {
-    "dead-letters discard", "dead-letters list", "dead-letters redrive", "github check", "intake send",
+    "dead-letters discard", "dead-letters list", "dead-letters redrive", "github check",
     "signing-key add", "signing-key drop", "signing-key show", "signing-key switch", "table check", "table restore",
     "user delete", "user export", "user revoke",
 }  # fmt: skip
@@ -257,7 +257,7 @@ class TestIssues:
         assert inbox.get_item(InboxItemId.stored(shop.names["item"])).github_issue == (42, url, AT, "open")
 
     def test_an_attempt_isnt_ended_while_an_issue_may_still_appear(self, ops: Ops, shop: Shop, now: FakeClock):
-        (attempt,) = issue_attempts.list_attempts().attempts
+        (attempt,) = issue_attempts.list_attempts().items
         issue_attempts.start_sending(attempt)
         now.advance(599)
         absent = ("issue", "reconcile", shop.names["item"], "--absent", "--yes")

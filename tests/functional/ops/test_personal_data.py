@@ -7,23 +7,21 @@ from typing import Any
 
 import pytest
 
-from controlplane.access import sign_in
-from controlplane.erasure.accounts import remove_profile
 from controlplane.erasure.personal_data import Subject
 from controlplane.feedback import store as feedback
 from controlplane.findings import inbox
-from controlplane.notify import mail_addresses, mail_choices
-from controlplane.organizations import defaults as default_organizations
+from controlplane.notify import subscriptions
 from controlplane.organizations import invitees
 from controlplane.organizations import store as organizations
-from controlplane.people import credential_index, device, device_approvals, sessions, token_families, users
+from controlplane.people import credential_index, sessions, token_families, users
 from controlplane.platform.core import tokens
 from controlplane.platform.core.actions import Action
-from controlplane.platform.core.ids import InvitationId
 from controlplane.platform.table import keys
 from controlplane.platform.table.table import Put, table
 from ops import accounts, personal_data
+from ops.accounts import remove_profile
 from tests.functional.ops.conftest import Ops
+from tests.functional.ops.full_account import ADDRESS, CANARIES, CHALLENGE, DEVICE, EMAIL, NAME, TEXT, FullAccount
 from tests.support.api import Api
 from tests.support.audit_log import all_entries
 from tests.support.cleanup import finish_deletions
@@ -31,86 +29,7 @@ from tests.support.crashes import Died, dies_at
 from tests.support.each import each
 from tests.support.populated_organization import populate_organization
 from tests.support.table import PREPARED
-from tests.support.world import Company, Person, World, get_profile, table_dump
-
-CHALLENGE = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"
-EMAIL, NAME, TEXT = "canary.ada+x@example.com", "Canary Lovelace", "canary words of hers"
-DEVICE, ADDRESS = "Canary's laptop", "203.0.113.77"
-CANARIES = ("canary", NAME, EMAIL, TEXT, DEVICE, ADDRESS)
-
-
-class FullAccount:
-    """A person who has data in every kind of item that can hold a person's data."""
-
-    def __init__(self, world: World, api: Api) -> None:
-        self.world = world
-        self.identity = sign_in.Claims(
-            issuer="https://issuer.example",
-            subject="canary-subject",
-            email=EMAIL,
-            email_verified=True,
-            name=NAME,
-            image=None,
-        )
-        self.user_id = sign_in.sign_in(self.identity).user_id
-        self.session = sessions.create(self.user_id)
-        self.token = world.token(self.user_id)
-        person = Person(self.user_id, EMAIL, NAME, self.token)
-        self.company: Company = world.company()
-        world.member(self.company, "owner", person)
-        default_organizations.save(self.user_id, self.company.organization_id)
-        self._devices()
-        self._words(api)
-        self._invitations(api)
-        self.secrets = [self.session, self.token, self.pair.access_token, self.pair.refresh_token, self.device_code]
-
-    def _devices(self) -> None:
-        codes = []
-        for _ in range(2):
-            issued = device.create("assent-cli", CHALLENGE, ["projects.read"], DEVICE, ADDRESS)
-            device_approvals.approve(issued.user_code, self.user_id, ["projects.read"])
-            codes.append(issued.device_code)
-        request = device.find(codes[0])
-        assert request is not None
-        self.pair = device.redeem(request)
-        self.device_code = codes[1]
-        with pytest.raises(device_approvals.UnknownUserCode):
-            device_approvals.find_by_user_code("BCDF-GHJK", self.user_id)
-
-    def _words(self, api: Api) -> None:
-        feedback.submit_report(self.user_id, {"category": "bug", "message": TEXT})
-        feedback.submit_report(self.user_id, {"category": "bug", "message": f"{TEXT} " * 100})
-        # A report whose item under its caller is lost.
-        report = {"category": "friction", "message": TEXT, "expected": TEXT}
-        receipt = feedback.submit_report(self.user_id, report)
-        table.delete_all([keys.feedback_by(self.user_id, receipt.reference)], PREPARED)
-        found = self.world.finding(self.company)
-        inbox.change_status(found, "dismissed", found.version, self.user_id, TEXT)
-        self.item_id = found.item_id
-        headers = {"Idempotency-Key": "k1"}
-        path = f"/v1/api-keys?organizationId={self.company.organization_id}"
-        assert api.post(path, self.token, json_body={"name": "deploy"}, headers=headers).status == 201
-
-    def _invitations(self, api: Api) -> None:
-        path = f"/v1/invitations?organizationId={self.company.organization_id}"
-        body = {"email": "friend@example.com", "role": "member"}
-        assert api.post(path, self.token, json_body=body, headers={"Idempotency-Key": "k2"}).status == 201
-        inviting = self.world.company()
-        body = {"email": EMAIL.upper(), "role": "member"}
-        headers = {"Idempotency-Key": "k3"}
-        assert api.post("/v1/invitations", inviting.owner.token, json_body=body, headers=headers).status == 201
-        unwanted = self.world.invitation(self.world.company(), EMAIL)
-        invitees.block_organization(InvitationId.stored(unwanted.invitation_id), get_profile(self.user_id))
-
-    def naming(self) -> list[dict[str, Any]]:
-        """Returns every item in the table that refers to the person."""
-        part = self.user_id.removeprefix("usr_")
-        return [it for it in table_dump() if part in str(it) or "canary" in str(it).lower()]
-
-
-@pytest.fixture
-def full_account(world: World, api: Api) -> FullAccount:
-    return FullAccount(world, api)
+from tests.support.world import World, table_dump
 
 
 class TestExport:
@@ -171,8 +90,8 @@ class TestDelete:
         populated = populate_organization(world)
         part = populated.company.organization_id.removeprefix("org_")
         others = [item for item in table_dump() if part in str(item)]
-        mail_choices.save_choices(full_account.user_id, {full_account.company.organization_id: []})
-        mail_addresses.stop(EMAIL, "returned")
+        subscriptions.save_choices(full_account.user_id, {full_account.company.organization_id: []})
+        subscriptions.stop(EMAIL, "returned")
         table.put(Put({**keys.mail(full_account.user_id, "3q8")._asdict(), "about": "invitation"}), PREPARED)
         report = {"category": "bug", "message": "I invited a person, and nothing happened"}
         reference = feedback.submit_report(full_account.company.owner.user_id, report).reference
@@ -296,7 +215,7 @@ def test_user_delete_removes_what_requests_in_flight_leave(full_account: FullAcc
     monkeypatch.setattr(accounts, "remove_profile", remove)
     accounts.delete_account(user_id, users.find_user(user_id))
     assert "canary" not in str(table_dump()).lower()
-    assert credential_index.list_credentials(user_id, 1).credentials == []
+    assert credential_index.list_credentials(user_id, 1).items == []
     assert {_kind(item) for item in full_account.naming()} == {"AUDITLOG", "KEY", "KH", "INBOX"}
 
 
@@ -313,7 +232,7 @@ def test_a_credential_that_appears_during_a_revocation_is_revoked(
 
     monkeypatch.setattr(accounts, "_revoke_found", revoke_found)
     accounts.revoke_credentials(full_account.user_id)
-    assert credential_index.list_credentials(full_account.user_id, 1).credentials == []
+    assert credential_index.list_credentials(full_account.user_id, 1).items == []
 
 
 def test_erasing_keeps_a_membership_that_grants_access(full_account: FullAccount):

@@ -100,9 +100,9 @@ class TestStack:
 
     def test_a_stack_option_finds_queues_and_says_which_it_lacks(self, stack: Stack):
         target.connect(Options(stack="shop", endpoint_url=stack.endpoint))
-        assert target.find_queue("WorkQueue", "UNSET")[1] == "shop-WorkQueue-1"
+        assert target.find_resource("WorkQueue", "UNSET") == "shop-WorkQueue-1"
         with pytest.raises(Refused, match="The stack shop has no Nothing"):
-            target.find_queue("Nothing", "UNSET")
+            target.find_resource("Nothing", "UNSET")
 
     def test_a_stack_option_exits_3_for_an_unknown_stack(self, run_without_table: Ops, stack: Stack):
         outcome = run_without_table(*SHOW, "--stack", "nowhere", "--endpoint-url", stack.endpoint, "--json")

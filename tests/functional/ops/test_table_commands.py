@@ -12,7 +12,7 @@ from botocore.stub import Stubber
 from controlplane.platform.table import keys
 from controlplane.platform.table.table import Delete, Unrecorded, Update, table
 from ops.errors import Conflict, NotFound
-from ops.restore import restore
+from ops.tables import restore
 from tests.functional.ops.conftest import Ops
 from tests.functional.projects.builders import make_project
 from tests.support.recorded import recorded_calls

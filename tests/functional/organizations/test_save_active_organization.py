@@ -4,7 +4,7 @@ import pytest
 
 from tests.support.api import Api, Reply
 from tests.support.each import each
-from tests.support.world import Company, Person, World
+from tests.support.world import Person
 
 PATH = "/v1/me/active-organization"
 
@@ -26,28 +26,27 @@ def active(api: Api, token: str) -> str | None:
 
 
 @pytest.fixture
-def person(world: World) -> Person:
+def person(world):
     return world.person()
 
 
 @pytest.fixture
-def companies(world: World, person: Person) -> list[Company]:
+def companies(world, person):
     """Returns three organizations of the person, of which the first one is the default."""
     return [world.company(owner=person) for _ in range(3)]
 
 
-def test_the_saved_organization_is_used_by_default_on_every_device(
-    api: Api, world: World, person: Person, companies: list[Company]
-):
+def test_the_saved_organization_is_used_by_default_on_every_device(api, world, person, companies):
     device = world.token(person.user_id, ["organizations.read", "billing.read"])
     for company in (*companies[1:], companies[0], companies[0]):
         reply = save(api, person.token, company.organization_id)
         assert (reply.status, reply.data) == (200, {"activeOrganizationId": company.organization_id})
         assert active(api, person.token) == active(api, device) == company.organization_id
         assert api.get("/v1/billing", device).data["organizationId"] == company.organization_id
-
-
-def test_any_member_can_save_it(api: Api, world: World, companies: list[Company]):
+    key = world.key(companies[0])
+    save(api, person.token, companies[1].organization_id)
+    assert active(api, key) == companies[0].organization_id  # keys always use their own
+    assert save(api, key, companies[0].organization_id).code == "INSUFFICIENT_SCOPE"
     member = world.member(companies[0])
     world.member(companies[1], person=member)
     assert active(api, member.token) is None
@@ -55,25 +54,16 @@ def test_any_member_can_save_it(api: Api, world: World, companies: list[Company]
     assert active(api, member.token) == companies[1].organization_id
 
 
-def test_keys_always_use_their_own_organization(api: Api, world: World, companies: list[Company]):
-    key = world.key(companies[0])
-    save(api, companies[0].owner.token, companies[1].organization_id)
-    assert active(api, key) == companies[0].organization_id
-    assert save(api, key, companies[0].organization_id).code == "INSUFFICIENT_SCOPE"
-
-
 # A default can't be cleared.
 @each("body", [{}, *({"organizationId": value} for value in (None, "", 17, ["x"], {}))])
-def test_an_invalid_organization_id_changes_nothing(body: object, api: Api, person: Person, companies: list[Company]):
+def test_an_invalid_organization_id_changes_nothing(body, api, person, companies):
     reply = api.put(PATH, person.token, json_body=body)
     assert (reply.status, reply.code) == (400, "INVALID_PAYLOAD")
     assert reply.error["details"][0]["path"] == ["organizationId"]
     assert active(api, person.token) == companies[0].organization_id
 
 
-def test_every_organization_of_others_gets_the_same_403(
-    api: Api, world: World, person: Person, companies: list[Company]
-):
+def test_every_organization_of_others_gets_the_same_403(api, world, person, companies):
     left = world.company()
     world.leave(left, world.member(left, person=person))
     unknown = ("org_" + "0" * 16, "x", "ORG#x", "é", world.company().organization_id, left.organization_id)
@@ -82,33 +72,25 @@ def test_every_organization_of_others_gets_the_same_403(
     assert active(api, person.token) == companies[0].organization_id
 
 
-def test_further_organizations_keep_the_first_one_as_the_default(api: Api, person: Person):
-    first, *_ = (create(api, person, name) for name in ("First", "Second", "Third"))
-    assert active(api, person.token) == first
-    assert api.get("/v1/billing", person.token).data["organizationId"] == first
-
-
-def test_a_saved_organization_stays_the_default(api: Api, person: Person, companies: list[Company]):
-    save(api, person.token, companies[1].organization_id)
+def test_further_organizations_keep_the_default_and_none_is_chosen_among_several(api, world, person):
+    first, second, _ = (create(api, person, name) for name in ("First", "Second", "Third"))
+    assert active(api, person.token) == api.get("/v1/billing", person.token).data["organizationId"] == first
+    save(api, person.token, second)
     create(api, person, "Another")
-    assert active(api, person.token) == companies[1].organization_id
+    assert active(api, person.token) == second
+    world.clear_default(person)
+    create(api, person, "Fifth")
+    assert active(api, person.token) is None
 
 
-def test_the_only_organization_becomes_the_default(api: Api, world: World, person: Person):
+def test_the_only_organization_becomes_the_default(api, world, person):
     first = world.company(owner=person)
     world.clear_default(person)
     create(api, person, "Second")
     assert active(api, person.token) == first.organization_id
 
 
-@pytest.mark.usefixtures("companies")
-def test_no_organization_is_chosen_among_several(api: Api, world: World, person: Person):
-    world.clear_default(person)
-    create(api, person, "Another")
-    assert active(api, person.token) is None
-
-
-def test_after_the_default_is_lost_the_one_that_remains_becomes_it(api: Api, world: World):
+def test_after_the_default_is_lost_the_one_that_remains_becomes_it(api, world):
     member, first, second = world.person(), world.company(), world.company()
     for company in (first, second):
         world.member(company, person=member)
@@ -118,13 +100,11 @@ def test_after_the_default_is_lost_the_one_that_remains_becomes_it(api: Api, wor
     assert active(api, member.token) == second.organization_id
     create(api, member, "Third")
     assert active(api, member.token) == second.organization_id
-
-
-def test_a_default_that_no_longer_counts_is_replaced(api: Api, world: World, person: Person):
-    lost, kept = world.company(owner=person), world.company()
+    person, kept = world.person(), world.company()
+    lost = world.company(owner=person)
     world.member(kept, person=person)
     world.member(lost, "owner")
     # Removed by a process that died before it cleared the default.
     world.leave(lost, person)
-    create(api, person, "Third")
+    create(api, person, "Fourth")
     assert active(api, person.token) == kept.organization_id

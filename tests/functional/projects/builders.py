@@ -1,6 +1,5 @@
 """Helpers that create projects for tests, and inspect their stored items."""
 
-import json
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
@@ -14,8 +13,6 @@ from controlplane.projects.items import Address, ProjectItem
 from tests.support.api import Api, Reply
 from tests.support.table import PREPARED
 from tests.support.world import Company, table_dump
-
-COUNTERS = {"hits", "win", "usedHour", "lastUsedAt"}
 
 
 def make_project(
@@ -67,14 +64,6 @@ def add_finding(project: ProjectItem, vendor_id: str) -> str:
 def stored(kind: str) -> list[dict[str, Any]]:
     """Returns the items whose sort key has this prefix."""
     return [item for item in table_dump() if item["sk"]["S"].startswith(kind)]
-
-
-def uncounted() -> list[str]:
-    """Returns the table without the attributes that count and date requests, including rejected ones."""
-    return sorted(
-        json.dumps({name: value for name, value in item.items() if name not in COUNTERS}, sort_keys=True)
-        for item in table_dump()
-    )
 
 
 def projects_counted(company: Company) -> int:

@@ -9,13 +9,27 @@ import pytest
 from controlplane.platform.core.roles import Role
 from controlplane.projects.items import ProjectItem
 from controlplane.projects.store import get_project
-from tests.functional.projects.builders import create, make_project, uncounted
+from tests.functional.projects.builders import create, make_project
 from tests.support.api import Api, Reply
-from tests.support.world import Person, World
+from tests.support.world import Person, World, uncounted
 
 # The fields of a project that each generation of the API returns from lists and creations.
 CURRENT = ("id", "slug", "name", "description", "organizationId", "organizationSlug", "dashboardUrl")
 OLDER = ("projectId", "projectSlug", "projectName", "description", "organizationId", "organizationSlug", "dashboardURL")
+
+
+# Fields that neither a creation nor a change accepts, and the path of their problem.
+INVALID = [
+    ({"websites": []}, ["websites"]),
+    ({"websites": None}, ["websites"]),
+    ({"websites": [f"s{number}.example.com" for number in range(51)]}, ["websites"]),
+    ({"websites": ["example.com", 5]}, ["websites", "1"]),
+    ({"consent": None}, ["consent"]),
+    ({"consent": {"branding": "None"}}, ["consent", "branding"]),
+    ({"consent": {"branding": None}}, ["consent", "branding"]),
+    ({"consent": {"trustedOrigins": ["a.example.com"] * 51}}, ["consent", "trustedOrigins"]),
+    ({"websites": ["example.com"], "consent": {"trustedOrigins": ["example.com"]}}, ["consent", "trustedOrigins"]),
+]
 
 
 class Organization:
@@ -82,5 +96,5 @@ def nothing_written() -> Iterator[None]:
 
 
 @pytest.fixture
-def acme(api: Api, world: World) -> Organization:
+def acme(api, world):
     return Organization(api, world)

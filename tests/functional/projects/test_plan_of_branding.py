@@ -16,7 +16,7 @@ from tests.support.world import Person
 
 
 @pytest.fixture
-def project(acme: Organization) -> ProjectItem:
+def project(acme):
     return acme.project(branding="none")
 
 
@@ -45,7 +45,7 @@ def served(acme: Organization, project: ProjectItem, plan: str, by: Person | Non
     return set().union(*found)
 
 
-def test_none_is_served_as_the_services_branding_and_returns_with_the_plan(acme: Organization, project: ProjectItem):
+def test_none_is_served_as_the_services_branding_and_returns_with_the_plan(acme, project):
     for by in (None, acme.owner):
         for plan, branding in (("pro", "none"), ("starter", "assent"), ("enterprise", "none")):
             assert served(acme, project, plan, by) == {branding}
@@ -55,13 +55,7 @@ def test_none_is_served_as_the_services_branding_and_returns_with_the_plan(acme:
     assert served(acme, other, "free", acme.owner) == {"openassent"}
 
 
-def test_a_project_without_consent_has_no_branding(project: ProjectItem):
-    assert ProjectItem.from_item({**project.to_item(), "consent": None}).served_on("free").consent is None
-
-
-def test_changing_another_field_keeps_none_and_sending_the_served_branding_replaces_it(
-    acme: Organization, project: ProjectItem
-):
+def test_changing_another_field_keeps_none_and_sending_the_served_branding_replaces_it(acme, project):
     billing.change_plan(acme.id, "starter")
     for fields in ({"projectName": "Market"}, {"consent": {"trustedOrigins": ["example.com", "b.example.com"]}}):
         reply = acme.update(project, **fields)
@@ -72,15 +66,14 @@ def test_changing_another_field_keeps_none_and_sending_the_served_branding_repla
     assert served(acme, project, "pro", None) == {"assent"}
 
 
-def test_the_plan_of_one_project_is_read_along_with_it(acme: Organization, project: ProjectItem):
+@pytest.mark.usefixtures("project")
+def test_the_plan_is_read_along_with_a_project_and_at_the_same_time_as_a_list(acme, project):
+    without_consent = ProjectItem.from_item({**project.to_item(), "consent": None})
+    assert without_consent.served_on("free").consent is None
     acme.get(project, by=acme.owner)
     with recorded_calls() as calls:
         acme.get(project, by=acme.owner)
     assert [call.operation for call in calls] == ["UpdateItem", "BatchGetItem"]
-
-
-@pytest.mark.usefixtures("project")
-def test_the_plan_of_a_list_is_read_at_the_same_time_as_the_list(acme: Organization):
     both = Barrier(2, timeout=10)
 
     def meet(call, proceed):

@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 
 from controlplane.code_host.items import RepositoryItem
-from controlplane.findings.items import InboxItem
-from controlplane.findings.status_history import Status
+from controlplane.findings.items import InboxItem, Status
 from tests.support.repeated_scans import Audit, Files
 from tests.support.sqs import FakeSqs
 from tests.support.world import Company, World

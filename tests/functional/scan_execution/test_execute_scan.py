@@ -4,7 +4,6 @@ import json
 import tempfile
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,19 +14,19 @@ from controlplane.code_host.items import Link, RepositoryItem
 from controlplane.findings import inbox
 from controlplane.findings.items import InboxItem
 from controlplane.platform.core import ids
-from controlplane.platform.core.ids import ScanId
+from controlplane.platform.core.ids import ScanId, ScanRequestId
 from controlplane.platform.queues import messages
 from controlplane.platform.queues.messages import ExecuteScan, PublishScan, Queue
 from controlplane.platform.queues.worker import create_worker
-from controlplane.platform.table import leases
+from controlplane.platform.table import keys, leases
 from controlplane.platform.table.leases import MAX_ATTEMPTS
+from controlplane.platform.table.table import table
 from controlplane.scans import execution, failures, findings, history, reads, requests
-from controlplane.scans.items import Failure, ScanItem
-from controlplane.scans.progress import Coverage, Progress
+from controlplane.scans.items import Coverage, Failure, Progress, ScanItem
+from controlplane.scans.reads import Inventory, stored_leg
 from openassent_analysis.sandbox import Sandbox
 from scan_execution.app import ACCEPTED, ScanMessage
 from scan_execution.service import execute_scan, publish_scan
-from tests.functional.conftest import FakeClock
 from tests.support.audits import history_of, lease_of, make_issue, make_scan, stored_repository
 from tests.support.code_host import SHA, FakeHost, archive
 from tests.support.outcomes import Aborted
@@ -103,26 +102,21 @@ def scan(repository: RepositoryItem) -> ScanItem:
 
 class TestSandbox:
     def test_a_file_that_crashes_the_analysis_is_skipped_with_a_reason_and_the_scan_continues(
-        self, scan: ScanItem, sqs: FakeSqs, monkeypatch: pytest.MonkeyPatch
+        self, scan, sqs, monkeypatch
     ):
         monkeypatch.setattr("scan_execution.service.Sandbox", partial(Sandbox, entry="analysis_testing.hostile:start"))
         done = run(sqs, scan, {"attack/open-a-socket.js": "1", "attack/abort.js": "1", **FILES})
         assert done.status == "completed"
         assert done.issue_count
-        assert done.coverage is not None
         assert done.coverage.skipped["crashed the analysis"] == 2
 
-    def test_without_a_closed_sandbox_nothing_is_analyzed_and_the_scan_is_retried(
-        self, scan: ScanItem, sqs: FakeSqs, monkeypatch: pytest.MonkeyPatch
-    ):
+    def test_without_a_closed_sandbox_nothing_is_analyzed_and_the_scan_is_retried(self, scan, sqs, monkeypatch):
         unprotected = partial(Sandbox, entry="analysis_testing.hostile:start_nothing")
         monkeypatch.setattr("scan_execution.service.Sandbox", unprotected)
         tried = run(sqs, scan)
         assert (tried.status, tried.coverage, published(scan)) == ("running", None, [])
 
-    def test_the_source_of_this_attempt_and_of_a_killed_one_is_removed(
-        self, scan: ScanItem, sqs: FakeSqs, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-    ):
+    def test_the_source_of_this_attempt_and_of_a_killed_one_is_removed(self, scan, sqs, monkeypatch, tmp_path):
         monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
         left = tmp_path / "scan-source-abcd1234"
         left.mkdir()
@@ -132,9 +126,7 @@ class TestSandbox:
 
 
 class TestCompleted:
-    def test_a_preview_stores_all_findings_and_publishes_the_three_most_urgent(
-        self, scan: ScanItem, repository: RepositoryItem, sqs: FakeSqs
-    ):
+    def test_a_preview_stores_all_findings_and_publishes_the_three_most_urgent(self, scan, repository, sqs):
         done = run(sqs, scan)
         found = found_by(done)
         assert done.status == "completed"
@@ -149,28 +141,22 @@ class TestCompleted:
         assert [{*event["subjects"]} for event in told] == [items, {scan.scan_id}]
         assert "activeRequestId" not in stored_repository(repository)
         coverage = done.coverage
-        assert coverage is not None
         assert (coverage.files, coverage.analyzed_files, sum(coverage.skipped.values())) == (3, 1, 2)
 
-    def test_a_full_scan_publishes_all_findings_and_a_locked_scan_none(self, repository: RepositoryItem, sqs: FakeSqs):
+    def test_a_full_scan_publishes_all_findings_and_a_locked_scan_none(self, repository, sqs):
         full = run(sqs, make_scan(repository, again="full", status="queued"))
         before = published(full)
         assert len(before) == full.issue_count
         assert published(run(sqs, make_scan(repository, again="locked", status="queued"), {"a.html": PAGE})) == before
 
-    def test_only_the_linked_folder_is_analyzed(self, repository: RepositoryItem, sqs: FakeSqs):
+    def test_only_the_linked_folder_is_analyzed(self, repository, sqs):
         link = Link(repository.links[0].project_id, None, "apps/web", False)
         repository = repositories.link_project(repository.repository_id, link)
         done = run(sqs, make_scan(repository, status="queued"), {"apps/web/a.html": PAGE, "b.html": PAGE})
         assert {finding.location.path for finding in found_by(done)} == {"apps/web/a.html"}
+        assert (table.get(keys.scan_inventory(done.scan_id)) or {})["files"] == 1
 
-    def test_an_empty_repository_has_no_findings(self, scan: ScanItem, sqs: FakeSqs):
-        done = run(sqs, scan, {})
-        assert (done.status, done.finding_count, done.issue_count, done.unlock_credits) == ("completed", 0, 0, 0)
-
-    def test_findings_keep_their_first_seen_time_and_their_item(
-        self, repository: RepositoryItem, sqs: FakeSqs, now: FakeClock
-    ):
+    def test_findings_keep_their_first_seen_time_and_their_item(self, repository, sqs, now):
         first = run(sqs, make_scan(repository, again="full", status="queued"))
         items = {item.item_id: item.version for item in published(first)}
         now.advance(86_400)
@@ -193,25 +179,14 @@ class TestFailed:
         ],
         ids=["repository", "access", "commit", "empty archive", "no archive", "half an archive"],
     )
-    def test_a_permanent_error_of_the_code_host_ends_the_scan(
-        self, host: FakeHost, code: str, scan: ScanItem, repository: RepositoryItem, sqs: FakeSqs
-    ):
+    def test_a_permanent_error_of_the_code_host_ends_the_scan(self, host, code, scan, repository, sqs):
         ended = execute(sqs, scan, host)
         assert (ended.status, ended.failure and ended.failure.code) == ("failed", code)
         assert ended.progress == Progress("fetch", "failed", 0)
         assert "activeRequestId" not in stored_repository(repository)
         assert sqs.letters == []
 
-    def test_a_scan_of_a_disconnected_repository_is_left_to_its_deletion(
-        self, scan: ScanItem, repository: RepositoryItem, sqs: FakeSqs
-    ):
-        repositories.disconnect_repository(repository.repository_id)
-        run(sqs, scan)
-        assert sqs.letters == []
-
-    def test_a_scan_fails_after_the_last_attempt(
-        self, scan: ScanItem, repository: RepositoryItem, sqs: FakeSqs, now: FakeClock
-    ):
+    def test_a_scan_fails_after_the_last_attempt(self, scan, repository, sqs, now):
         letter = send(sqs, ExecuteScan(scan_id=scan.scan_id))
         host = FakeHost(failures=[errors.HostUnavailable() for _ in range(9)])
         for attempt in range(MAX_ATTEMPTS):
@@ -223,9 +198,7 @@ class TestFailed:
         assert len(sqs.at(QUEUE.dead_letters_url)) == 1
         assert "activeRequestId" not in stored_repository(repository)
 
-    def test_a_rate_limit_of_the_code_host_delays_all_scans_of_the_installation(
-        self, scan: ScanItem, sqs: FakeSqs, now: FakeClock
-    ):
+    def test_a_rate_limit_of_the_code_host_delays_all_scans_of_the_installation(self, scan, sqs, now):
         host = FakeHost(archives={SHA: archive(FILES)}, failures=[errors.RateLimitedByHost(3_000)])
         for _ in range(MAX_ATTEMPTS + 1):
             assert execute(sqs, scan, host).status in {"queued", "running"}
@@ -235,7 +208,7 @@ class TestFailed:
 
 
 class TestDelivery:
-    def test_of_an_ended_or_unknown_scan_changes_nothing(self, scan: ScanItem, sqs: FakeSqs):
+    def test_of_an_ended_or_unknown_scan_changes_nothing(self, scan, sqs):
         run(sqs, scan)
         sqs.letters.clear()
         before = table_dump()
@@ -244,9 +217,18 @@ class TestDelivery:
             deliver(sqs, send(sqs, message), FakeHost())
         assert (table_dump(), sqs.letters) == (before, [])
 
-    def test_a_worker_that_lost_its_lease_writes_nothing_that_counts(
-        self, scan: ScanItem, sqs: FakeSqs, now: FakeClock
+    def test_of_an_empty_repository_finds_nothing_and_of_a_disconnected_one_is_left_to_its_deletion(
+        self, scan, repository, sqs
     ):
+        done = run(sqs, scan, {})
+        assert (done.status, done.finding_count, done.issue_count, done.unlock_credits) == ("completed", 0, 0, 0)
+        sqs.letters.clear()
+        late = make_scan(repository, status="queued")
+        repositories.disconnect_repository(repository.repository_id)
+        run(sqs, late)
+        assert sqs.letters == []
+
+    def test_a_worker_that_lost_its_lease_writes_nothing_that_counts(self, scan, sqs, now):
         def overtake() -> None:
             now.advance(421)
             run(sqs, scan)
@@ -256,9 +238,7 @@ class TestDelivery:
         assert len(found_by(ended)) == ended.issue_count
         assert findings.list_findings(scan.scan_id, 1, 500) == []
 
-    def test_after_a_crash_completes_the_scan_and_removes_earlier_findings(
-        self, scan: ScanItem, sqs: FakeSqs, now: FakeClock
-    ):
+    def test_after_a_crash_completes_the_scan_and_removes_earlier_findings(self, scan, sqs, now):
         letter = send(sqs, ExecuteScan(scan_id=scan.scan_id))
 
         def die() -> None:
@@ -273,7 +253,7 @@ class TestDelivery:
         assert (ended.status, ended.findings_attempt) == ("completed", 2)
         assert findings.list_findings(scan.scan_id, 1, 500) == []
 
-    def test_any_number_of_findings_and_histories_is_stored_and_removed(self, repository: RepositoryItem):
+    def test_any_number_of_findings_and_histories_is_stored_and_removed(self, repository):
         scan = make_scan(repository, status="running")
         found = [make_issue(number) for number in range(1, 251)]
         history.put_history(lease_of(scan), [history_of(scan, issue) for issue in found])
@@ -283,7 +263,7 @@ class TestDelivery:
         findings.delete_attempts_before(scan.scan_id, 3)
         assert [len(findings.list_findings(scan.scan_id, attempt, 500)) for attempt in (1, 2, 3)] == [0, 0, 250]
 
-    def test_a_stale_lease_can_neither_report_nor_finish(self, scan: ScanItem, now: FakeClock):
+    def test_a_stale_lease_can_neither_report_nor_finish(self, scan, now):
         stale, _ = execution.acquire_scan(scan.scan_id, 420)
         now.advance(421)
         execution.acquire_scan(scan.scan_id, 420)
@@ -292,6 +272,9 @@ class TestDelivery:
         for late in (
             lambda: failures.fail_attempted(deleted, Failure("X", "x"), None),
             lambda: execution.report_stage(stale, "publish", "completed"),
+            lambda: execution.report_stage(
+                stale, "inventory", "completed", inventory=stored_leg(scan.scan_id, Inventory(files=1))
+            ),
             lambda: execution.complete_scan(scan, stale, 1, 1, Coverage(1, 1, {})),
             lambda: failures.fail_attempted(scan.scan_id, Failure("X", "x"), stale),
             lambda: failures.fail_attempted(scan.scan_id, Failure("X", "x"), None),  # two attempts are left
@@ -300,7 +283,7 @@ class TestDelivery:
                 late()
         assert table_dump() == before
 
-    def test_a_scan_is_attempted_four_times_each_once_the_lease_before_has_ended(self, scan: ScanItem, now: FakeClock):
+    def test_a_scan_is_attempted_four_times_each_once_the_lease_before_has_ended(self, scan, now):
         for attempt in range(1, 5):
             lease, _ = execution.acquire_scan(scan.scan_id, 420)
             assert (lease.attempt, lease.last) == (attempt, attempt == 4)
@@ -313,5 +296,5 @@ class TestDelivery:
         with pytest.raises(leases.Exhausted):
             execution.acquire_scan(scan.scan_id, 420)
         with pytest.raises(leases.Finished):
-            requests.acquire_request(requests.new_request_id(scan.organization_id), 30)
+            requests.acquire_request(ScanRequestId.of(scan.organization_id, scan.scan_id.local), 30)
         assert table_dump() == before

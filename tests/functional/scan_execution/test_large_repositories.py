@@ -10,8 +10,7 @@ from controlplane.code_host.items import Link
 from controlplane.platform.core.settings import settings
 from controlplane.platform.queues.messages import ExecuteScan
 from controlplane.scans import reads
-from controlplane.scans.items import ScanItem
-from controlplane.scans.progress import CoveredKind
+from controlplane.scans.items import CoveredKind, ScanItem
 from tests.support.api import Api
 from tests.support.code_host import archive
 from tests.support.repeated_scans import CONSENT, GA, HOTJAR, Audit, Files, page
@@ -62,11 +61,10 @@ MONOREPO: Files = {
     ],
     ids=["files", "bytes on the disk", "more after it"],
 )
-def test_a_linked_folder_that_fits_is_covered_completely(limits: dict[str, int], others: Files, audit: Audit, limit):
+def test_a_linked_folder_that_fits_is_covered_completely(limits, others, audit, limit):
     limit(**limits)
     link_folder(audit, "apps/web")
     coverage = audit.scan({**MONOREPO, **others}).coverage
-    assert coverage is not None
     assert (coverage.files, coverage.analyzed_files, coverage.skipped, coverage.incomplete) == (4, 4, {}, None)
     audit.scan({**noise("apps/admin", 2), "apps/web/b.html": page(), **others})
     assert audit.item().status == "resolved"
@@ -98,27 +96,23 @@ class TestOneThatDoesNotFit:
         assert (shown["skipped"], shown["incomplete"]) == ({reason: left_out}, incomplete)
         assert "Google Analytics" in audit.item().title
 
-    def test_is_read_up_to_the_limit_of_the_archive(self, audit: Audit, limit):
+    def test_is_read_up_to_the_limit_of_the_archive(self, audit, limit):
         limit(archive_megabytes=1)
         scan = audit.scan({"a.html": page(GA), **noise("media", 5), "z.html": page(HOTJAR)})
-        assert scan.coverage is not None
         assert scan.coverage.incomplete == (
             "The repository's archive has more than 1 MB: files after media/2.png weren't read."
         )
         assert audit.statuses() == {"Google Analytics": "open"}
 
-    def test_with_a_manifest_that_was_left_out_has_a_truncated_inventory(
-        self, audit: Audit, api: Api, company: Company, limit
-    ):
+    def test_with_a_manifest_that_was_left_out_has_a_truncated_inventory(self, audit, api, company, limit):
         limit(stored_files=2)
         scan = audit.scan({"a.html": page(GA), "web/package.json": '{"dependencies": {"next": "1"}}'})
         assert api.get(f"/v1/code-audit/scans/{scan.scan_id}", company.owner.token).data["inventory"]["truncated"]
 
-    def test_that_the_analysis_has_no_time_for_says_so(self, audit: Audit, monkeypatch: pytest.MonkeyPatch):
+    def test_that_the_analysis_has_no_time_for_says_so(self, audit, monkeypatch):
         limits = openassent_analysis.Limits(max_seconds=-1)
         monkeypatch.setattr("scan_execution.service._analysis_limits", lambda: limits)
         coverage = audit.scan({"a.html": page(GA)}).coverage
-        assert coverage is not None
         assert coverage.incomplete == "The analysis took too long: 2 files weren't analyzed, beginning with a.html."
 
 
@@ -133,21 +127,16 @@ class TestEarlierFindings:
         ],
         ids=["too many files", "a large archive", "deleted"],
     )
-    def test_stay_open_in_files_that_were_left_out(
-        self, limits: dict[str, int], files: Files, left: str, audit: Audit, limit
-    ):
+    def test_stay_open_in_files_that_were_left_out(self, limits, files, left, audit, limit):
         audit.scan({"a.html": page(GA), "z.html": page(HOTJAR)})
         limit(**limits)
         scan = audit.scan(files)
         assert {title for title, status in audit.statuses().items() if status == "open"} == {left}
-        assert scan.comparison is not None
         assert scan.comparison.fixed_count == 1
         audit.scan({"a.html": page()})
         assert {*audit.statuses().values()} == {"resolved"}
 
-    def test_in_files_that_were_deleted_stay_open_if_there_are_more_than_can_be_named(
-        self, audit: Audit, limit, monkeypatch: pytest.MonkeyPatch
-    ):
+    def test_in_files_that_were_deleted_stay_open_if_there_are_more_than_can_be_named(self, audit, limit, monkeypatch):
         audit.scan({"a.html": page(GA), "m.html": page(HOTJAR), "z.html": page(HOTJAR)})
         limit(stored_files=2)
         monkeypatch.setattr("openassent_analysis.inventory.listing.MAX_UNREAD_CHARACTERS", 50)
@@ -155,7 +144,7 @@ class TestEarlierFindings:
         assert audit.item().status == "resolved"
         assert [item.status for item in audit.items() if "Hotjar" in item.title] == ["open", "open"]
 
-    def test_about_the_whole_project_are_neither_made_nor_resolved(self, audit: Audit, limit):
+    def test_about_the_whole_project_are_neither_made_nor_resolved(self, audit, limit):
         """The files that ask for consent may be among those that weren't read."""
         files: Files = {"a.html": page(GA), "src/consent.js": "1"}
         limit(archive_megabytes=1)
@@ -171,12 +160,11 @@ class TestEarlierFindings:
 
 
 @pytest.mark.parametrize(("folder", "told"), [(None, "no code"), ("apps/web", "no file of apps/web")])
-def test_a_scan_with_nothing_to_analyze_fails_and_says_what_to_do(folder: str | None, told: str, audit: Audit, limit):
+def test_a_scan_with_nothing_to_analyze_fails_and_says_what_to_do(folder, told, audit, limit):
     limit(archive_megabytes=1)
     if folder:
         link_folder(audit, folder)
     failure = failed(audit, {**noise("apps/media", 5), "apps/web/a.html": page(GA)}).failure
-    assert failure is not None
     assert failure.code == "ARCHIVE_TOO_LARGE"
     assert failure.message == (
         f"The repository's archive has more than 1 MB, and {told} is in what was read. Leave large folders out of "
@@ -184,10 +172,9 @@ def test_a_scan_with_nothing_to_analyze_fails_and_says_what_to_do(folder: str | 
     )
 
 
-def test_an_archive_that_was_made_to_fill_the_disk_fails(audit: Audit, limit):
+def test_an_archive_that_was_made_to_fill_the_disk_fails(audit, limit):
     limit(archive_megabytes=1)
     failure = failed(audit, {"a.html": page(GA), "bomb.bin": bytes(9 * 1024**2)}).failure
-    assert failure is not None
     assert failure.code == "REPOSITORY_TOO_LARGE"
     assert failure.message.startswith(
         "The repository has more than 8 MB, and it has more than 100 times its archive's size. Leave large folders"

@@ -6,7 +6,7 @@ import pytest
 
 from controlplane.code_host import repositories
 from controlplane.code_host.items import Link
-from controlplane.findings.status_history import Status
+from controlplane.findings.items import Status
 from controlplane.platform.core.ids import RepositoryId
 from controlplane.platform.core.settings import settings
 from controlplane.platform.table import keys
@@ -16,11 +16,9 @@ from controlplane.scans.history import list_history
 from openassent_analysis.sandbox import Sandbox
 from scan_execution import publication
 from tests.functional.projects.builders import make_project
-from tests.functional.scan_execution.conftest import Step, Story
-from tests.support.api import Api
-from tests.support.repeated_scans import BING, CONSENT, GA, HOTJAR, Audit, found_by, page
+from tests.functional.scan_execution.conftest import Step
+from tests.support.repeated_scans import BING, CONSENT, GA, HOTJAR, found_by, page
 from tests.support.table import PREPARED
-from tests.support.world import Company
 
 A, B, NONE = {"a.html": page(GA)}, {"b.html": page(GA)}, dict[str, str]()
 
@@ -40,7 +38,7 @@ STORIES: dict[str, list[tuple[Step, Status]]] = {
 
 
 @pytest.mark.parametrize("told", STORIES.values(), ids=STORIES)
-def test_a_finding_has_the_status_of_the_last_scan_or_decision(told: list[tuple[Step, Status]], story: Story):
+def test_a_finding_has_the_status_of_the_last_scan_or_decision(told, story):
     last = story(*(step for step, _ in told))
     assert story.statuses == [status for _, status in told]
     assert {it.status_reason for it in story.items if it.status in {"dismissed", "accepted"}} <= {"because"}
@@ -48,7 +46,7 @@ def test_a_finding_has_the_status_of_the_last_scan_or_decision(told: list[tuple[
 
 
 class TestAFixedFinding:
-    def test_is_resolved_with_the_scan_as_the_reason(self, audit: Audit, api: Api, company: Company):
+    def test_is_resolved_with_the_scan_as_the_reason(self, audit, api, company):
         audit.scan({"a.html": page(GA, HOTJAR)})
         second = audit.scan({"a.html": page(HOTJAR)})
         assert audit.statuses() == {"Google Analytics": "resolved", "Hotjar": "open"}
@@ -58,7 +56,7 @@ class TestAFixedFinding:
         resolved = api.get("/v1/inbox?status=resolved", company.owner.token).data
         assert [item["id"] for item in resolved] == [audit.item().item_id]
 
-    def test_reopens_without_the_reason_and_keeps_its_first_seen_time(self, audit: Audit, story: Story):
+    def test_reopens_without_the_reason_and_keeps_its_first_seen_time(self, audit, story):
         first = audit.scan(A)
         item = story(NONE, A)
         assert (item.status_reason, item.resolved_by) == (None, None)
@@ -66,16 +64,14 @@ class TestAFixedFinding:
         (history,) = list_history(audit.repository.repository_id).values()
         assert (history.first_seen_at, history.gone) == (first.created_at, None)
 
-    def test_stays_resolved_if_a_person_resolves_it_during_the_scan(self, audit: Audit):
+    def test_stays_resolved_if_a_person_resolves_it_during_the_scan(self, audit):
         audit.scan(A)
         scan = audit.start()
         audit.decide("resolved")
         audit.run(scan, A)
         assert audit.item().status == "resolved"
 
-    def test_is_resolved_in_a_repository_with_more_findings_than_a_scan_keeps(
-        self, audit: Audit, monkeypatch: pytest.MonkeyPatch
-    ):
+    def test_is_resolved_in_a_repository_with_more_findings_than_a_scan_keeps(self, audit, monkeypatch):
         """The findings that aren't kept are still there, so they aren't resolved, and reopen if they come back."""
         everything = {"a.html": page(GA, HOTJAR, BING), "b.html": page(GA)}
         audit.scan(everything)
@@ -86,7 +82,7 @@ class TestAFixedFinding:
         audit.scan(everything)
         assert [item.status for item in audit.items()] == ["open"] * 4
 
-    def test_stays_open_if_its_file_was_not_read_or_not_analyzed(self, audit: Audit, monkeypatch: pytest.MonkeyPatch):
+    def test_stays_open_if_its_file_was_not_read_or_not_analyzed(self, audit, monkeypatch):
         names = ("large.html", "minified.html", "link.html", "attack/abort.js", "kept.html", "long.html")
         tracker = "const s = document.createElement('script'); s.src = 'https://static.hotjar.com/c/hotjar-1.js';\n"
         audit.scan({name: page(GA) if name.endswith("html") else tracker for name in names})
@@ -100,12 +96,11 @@ class TestAFixedFinding:
             "long.html": page(GA) + " " * 1_200_000,
         }
         scan = audit.scan(files)
-        assert scan.coverage is not None
         assert (scan.coverage.files, scan.coverage.analyzed_files) == (5, 1)
         open_paths = {item.evidence[0].path for item in audit.items() if item.status == "open"}
         assert open_paths == files.keys()
 
-    def test_of_another_project_stays_open(self, audit: Audit, company: Company):
+    def test_of_another_project_stays_open(self, audit, company):
         (web,) = audit.repository.links
         admin = make_project(company, "Admin")
         repository_id = audit.repository.repository_id
@@ -122,7 +117,7 @@ class TestAFixedFinding:
         audit.scan(NONE)
         assert audit.statuses() == {"Google Analytics": "resolved", "Hotjar": "resolved"}
 
-    def test_about_the_whole_project_is_resolved_once_something_asks_for_consent(self, story: Story):
+    def test_about_the_whole_project_is_resolved_once_something_asks_for_consent(self, story):
         story({**A, "src/consent.js": "1"}, {**A, "large.html": page(GA) * 9_000}, title="never asks")
         assert story.statuses == ["open", "resolved"]
 
@@ -137,7 +132,7 @@ def _link_first(repository_id: RepositoryId, link: Link) -> None:
 
 class TestAMovedFinding:
     @pytest.mark.parametrize("decided", ["open", "dismissed", "accepted"])
-    def test_stays_the_same_with_a_new_location(self, decided: Status, audit: Audit):
+    def test_stays_the_same_with_a_new_location(self, decided, audit):
         first = audit.scan({"src/a.html": page(GA)})
         before = audit.decide(decided)
         second = audit.scan({"lib/renamed.html": page(GA)})
@@ -147,7 +142,7 @@ class TestAMovedFinding:
         assert finding.fingerprint == found_by(first)[0].fingerprint
         assert (finding.location.path, finding.first_seen_at) == ("lib/renamed.html", first.created_at)
 
-    def test_shows_each_of_its_places_and_leaves_the_old_one_to_a_new_finding(self, audit: Audit, story: Story):
+    def test_shows_each_of_its_places_and_leaves_the_old_one_to_a_new_finding(self, audit, story):
         story(A, B, {"c.html": page(GA)}, A, "dismissed", B)
         assert [item.evidence[0].path[0] for item in story.items] == ["a", "b", "c", "a", "a", "b"]
         for _ in range(2):
@@ -157,21 +152,21 @@ class TestAMovedFinding:
         assert len({finding.fingerprint for finding in found_by(scan)}) == 2
 
     @pytest.mark.parametrize("scans", [[{**A, **B}], [NONE, B]], ids=["a copy", "gone before"])
-    def test_is_neither_a_copy_nor_one_that_was_gone_before(self, scans: list[dict[str, str]], audit: Audit):
+    def test_is_neither_a_copy_nor_one_that_was_gone_before(self, scans, audit):
         audit.scan(A)
         audit.decide("dismissed")
         for files in scans:
             audit.scan(files)
         assert sorted(item.status for item in audit.items()) == ["dismissed", "open"]
 
-    def test_is_the_one_with_the_most_similar_path(self, audit: Audit):
+    def test_is_the_one_with_the_most_similar_path(self, audit):
         audit.scan({"web/a.html": page(GA), "web/b.html": page(GA)})
         before = {item.evidence[0].path: item.item_id for item in audit.items()}
         audit.scan({"app/b.html": page(GA), "app/a.html": page(GA)})
         after = {item.evidence[0].path: item.item_id for item in audit.items()}
         assert after == {"app/a.html": before["web/a.html"], "app/b.html": before["web/b.html"]}
 
-    def test_in_a_locked_scan_is_recognized_without_showing_where_it_is(self, audit: Audit):
+    def test_in_a_locked_scan_is_recognized_without_showing_where_it_is(self, audit):
         audit.scan(A)
         before = audit.items()
         audit.scan(B, "locked")

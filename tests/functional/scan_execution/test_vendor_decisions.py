@@ -4,14 +4,11 @@ from collections.abc import Callable
 
 import pytest
 
-from controlplane.findings import detections, vendors
-from controlplane.findings.detections import Detection
-from controlplane.findings.items import RuntimeVendor
+from controlplane.findings import intake, vendors
 from controlplane.findings.vendors import VendorState
 from controlplane.projects.store import get_project
 from tests.functional.projects.builders import make_project
-from tests.functional.scan_execution.conftest import Story
-from tests.support.api import Api
+from tests.support.populated_organization import detection
 from tests.support.repeated_scans import BING, GA, HOTJAR, Audit, page
 from tests.support.world import Company
 
@@ -27,9 +24,7 @@ def decide(audit: Audit, company: Company) -> Decide:
 
 
 @pytest.mark.parametrize("state", ["approved", "ignored"])
-def test_a_vendor_is_not_raised_again_and_its_findings_name_the_decision(
-    state: VendorState, decide: Decide, audit: Audit, api: Api, company: Company
-):
+def test_a_vendor_is_not_raised_again_and_its_findings_name_the_decision(state, decide, audit, api, company):
     decide("google-analytics", state)
     scan = audit.scan(BOTH)
     assert audit.statuses() == {"Google Analytics": "resolved", "Hotjar": "open"}
@@ -44,7 +39,7 @@ def test_a_vendor_is_not_raised_again_and_its_findings_name_the_decision(
     assert audit.item().status == "resolved"
 
 
-def test_open_findings_are_resolved_by_the_next_scan_and_name_the_latest_decision(decide: Decide, story: Story):
+def test_open_findings_are_resolved_by_the_next_scan_and_name_the_latest_decision(decide, story):
     story(A)
     decide("google-analytics", "approved")
     item = story((A, "locked"))
@@ -55,23 +50,15 @@ def test_open_findings_are_resolved_by_the_next_scan_and_name_the_latest_decisio
 
 
 @pytest.mark.parametrize("decided", ["dismissed", "accepted", "open"])
-def test_the_decision_of_a_person_on_the_finding_is_kept(decided, decide: Decide, story: Story):
+def test_the_decision_of_a_person_on_the_finding_is_kept(decided, decide, story):
     decide("google-analytics", "approved")
     assert story(A).status == "resolved"
     assert story(decided, A).status == decided
 
 
-def test_a_vendor_is_recognized_by_the_domain_that_the_runtime_saw(decide: Decide, audit: Audit):
-    detection = Detection(
-        vendor=RuntimeVendor(audit.repository.links[0].project_id, "ga4-tag", "GA4", "www.google-analytics.com"),
-        category="analytics",
-        title="GA4 was seen",
-        summary="",
-        priority="P2",
-        evidence=(),
-        observed_at="2026-03-04T05:00:00.000Z",
-    )
-    detections.record_detection(detection)
+def test_a_vendor_is_recognized_by_the_domain_that_the_runtime_saw(decide, audit):
+    project_id = audit.repository.links[0].project_id
+    intake.record_detection(detection(project_id, "ga4-tag", name="GA4", domain="www.google-analytics.com"))
     decide("ga4-tag", "approved")
     decide("hotjar.com", "ignored")
     audit.scan({"a.html": page(GA, HOTJAR, BING)})
@@ -81,13 +68,13 @@ def test_a_vendor_is_recognized_by_the_domain_that_the_runtime_saw(decide: Decid
     assert [decision.vendor_id for decision in audit.item("Google Analytics is").decisions] == ["ga4-tag"]
 
 
-def test_a_vendor_of_another_project_is_raised(story: Story, company: Company):
+def test_a_vendor_of_another_project_is_raised(story, company):
     other = make_project(company, "Other")
     vendors.decide_vendor(get_project(other.project_id), "google-analytics", "approved", company.owner.user_id)
     assert story(A).status == "open"
 
 
-def test_a_finding_about_several_vendors_is_settled_only_together_with_them(decide: Decide, story: Story):
+def test_a_finding_about_several_vendors_is_settled_only_together_with_them(decide, story):
     files = {**BOTH, "src/consent.js": "1"}
     decide("google-analytics", "approved")
     assert story(files, title="never asks").status == "open"
@@ -97,7 +84,7 @@ def test_a_finding_about_several_vendors_is_settled_only_together_with_them(deci
     assert item.status_reason == "The project approved Google Analytics, ignored Hotjar."
 
 
-def test_a_decision_does_not_excuse_personal_data(decide: Decide, audit: Audit):
+def test_a_decision_does_not_excuse_personal_data(decide, audit):
     decide("google-analytics", "approved")
     code = "const i = new Image(); i.src = `https://www.google-analytics.com/collect?email=${user.email}`;\n"
     audit.scan({"a.js": code})
@@ -105,7 +92,7 @@ def test_a_decision_does_not_excuse_personal_data(decide: Decide, audit: Audit):
     assert (item.status, item.decisions) == ("open", ())
 
 
-def test_a_settled_finding_is_not_counted_among_the_locked_ones(decide: Decide, audit: Audit):
+def test_a_settled_finding_is_not_counted_among_the_locked_ones(decide, audit):
     decide("google-analytics", "approved")
     audit.scan(A, "locked")
     assert audit.items() == []

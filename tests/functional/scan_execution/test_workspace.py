@@ -54,7 +54,7 @@ GOOD = (member(f"{TOP}/good.js", content=b"1"), b"1")
 
 
 class TestGoodArchives:
-    def test_files_are_unpacked_to_their_paths_in_the_repository(self, tmp_path: Path):
+    def test_files_are_unpacked_to_their_paths_in_the_repository(self, tmp_path):
         files: dict[str, str | bytes] = {"a.js": "1", "src/b.ts": "22", "src/deep/ä b.tsx": b"\x00\xff", "empty.js": ""}
         result = unpack(pieces(archive(files)), tmp_path)
         assert result == Unpacked(4, {})
@@ -64,7 +64,7 @@ class TestGoodArchives:
 
     @pytest.mark.parametrize("format_", [tarfile.PAX_FORMAT, tarfile.GNU_FORMAT, tarfile.USTAR_FORMAT])
     @pytest.mark.parametrize("size", [1, 511, 512, 513, 65_536, 1_000_000])
-    def test_every_format_is_unpacked_however_it_arrives(self, format_: int, size: int, tmp_path: Path):
+    def test_every_format_is_unpacked_however_it_arrives(self, format_, size, tmp_path):
         name = f"{TOP}/" + "d" * 90 + "/" + "f" * 90 + ".js"
         buffer = io.BytesIO()
         content = bytes(range(256)) * 9
@@ -73,13 +73,13 @@ class TestGoodArchives:
         unpack(pieces(buffer.getvalue(), size), tmp_path)
         assert stored(tmp_path) == {name.removeprefix(f"{TOP}/"): content}
 
-    def test_only_the_root_directory_is_unpacked(self, tmp_path: Path):
+    def test_only_the_root_directory_is_unpacked(self, tmp_path):
         files: dict[str, str | bytes] = {"a.js": "1", "apps/web/b.js": "2", "apps/website/c.js": "3"}
         result = unpack(pieces(archive(files)), tmp_path, root_directory="apps/web")
         assert result.files == 1
         assert stored(tmp_path) == {"apps/web/b.js": b"2"}
 
-    def test_irrelevant_files_are_counted_but_not_written(self, tmp_path: Path):
+    def test_irrelevant_files_are_counted_but_not_written(self, tmp_path):
         files: dict[str, str | bytes] = {"a.js": "1", "b.png": "2", "c.png": "3"}
         assert unpack(pieces(archive(files)), tmp_path, reason_to_skip=image) == Unpacked(3, {"image": 2})
         assert stored(tmp_path) == {"a.js": b"1"}
@@ -102,15 +102,13 @@ SKIPPED = [
 
 class TestHostileEntries:
     @each(("entry", "reason"), SKIPPED, ids=lambda it: getattr(it, "name", it))
-    def test_links_devices_and_other_paths_are_skipped(
-        self, entry: tarfile.TarInfo, reason: str, tmp_path_factory: pytest.TempPathFactory
-    ):
+    def test_links_devices_and_other_paths_are_skipped(self, entry, reason, tmp_path_factory):
         folder = tmp_path_factory.mktemp("outside") / "inside"
         folder.mkdir()
         skipped_alone(packed((entry, bytes(entry.size)), GOOD), folder, reason, Limits(file_bytes=50_000))
         assert [path.name for path in folder.parent.iterdir()] == ["inside"]
 
-    def test_names_that_arent_utf_8_are_skipped(self, tmp_path: Path):
+    def test_names_that_arent_utf_8_are_skipped(self, tmp_path):
         evil = member(f"{TOP}/\udcff.js", content=b"x")
         buffer = io.BytesIO()
         with tarfile.open(fileobj=buffer, mode="w:gz", format=tarfile.GNU_FORMAT, errors="surrogateescape") as tar:
@@ -118,7 +116,7 @@ class TestHostileEntries:
             tar.addfile(GOOD[0], io.BytesIO(b"1"))
         skipped_alone(buffer.getvalue(), tmp_path, "unsafe path")
 
-    def test_files_that_exist_but_were_not_written_are_named(self, tmp_path: Path):
+    def test_files_that_exist_but_were_not_written_are_named(self, tmp_path):
         big = b"x" * 100_000
         content = packed(
             (member(f"{TOP}/src/big.js", content=big), big),
@@ -133,12 +131,12 @@ class TestHostileEntries:
         assert named == [("src/big.js", "too large"), ("src/link.js", "link")]
 
     @pytest.mark.parametrize("second", [f"{TOP}/a.js", f"{TOP}/a.js/b.js"])
-    def test_of_two_entries_for_one_path_the_first_remains(self, second: str, tmp_path: Path):
+    def test_of_two_entries_for_one_path_the_first_remains(self, second, tmp_path):
         content = packed((member(f"{TOP}/a.js", content=b"1"), b"1"), (member(second, content=b"22"), b"22"))
         assert unpack(pieces(content), tmp_path).skipped == {"duplicate": 1}
         assert stored(tmp_path) == {"a.js": b"1"}
 
-    def test_a_file_below_a_link_is_written_below_a_folder(self, tmp_path: Path):
+    def test_a_file_below_a_link_is_written_below_a_folder(self, tmp_path):
         folder = tmp_path / "inside"
         folder.mkdir()
         content = packed(
@@ -165,7 +163,7 @@ class TestLargeArchives:
         ("limits", "reason"),
         [(Limits(stored_files=3), "too many files"), (Limits(stored_bytes=3 * 4_096), "too many bytes")],
     )
-    def test_files_that_do_not_fit_are_left_out_and_named(self, limits: Limits, reason: str, tmp_path: Path):
+    def test_files_that_do_not_fit_are_left_out_and_named(self, limits, reason, tmp_path):
         named: list[tuple[str, str]] = []
         content = archive({f"{number}.js": "1" for number in range(5)})
         result = unpack(pieces(content), tmp_path, limits=limits, leave_out=lambda *it: named.append(it))
@@ -173,24 +171,24 @@ class TestLargeArchives:
         assert named == [("3.js", reason), ("4.js", reason)]
         assert stored(tmp_path).keys() == {"0.js", "1.js", "2.js"}
 
-    def test_a_smaller_file_can_still_fit(self, tmp_path: Path):
+    def test_a_smaller_file_can_still_fit(self, tmp_path):
         content = archive({"a.js": "1", "b.js": "2" * 9_000, "c.js": "3"})
         assert unpack(pieces(content), tmp_path, limits=Limits(stored_bytes=2 * 4_096)).skipped == {"too many bytes": 1}
         assert stored(tmp_path).keys() == {"a.js", "c.js"}
 
-    def test_folders_count_as_they_take_room_on_the_disk(self, tmp_path: Path):
+    def test_folders_count_as_they_take_room_on_the_disk(self, tmp_path):
         content = archive({f"{number}/" + "d/" * 30 + "a.js": "1" for number in range(100)})
         unpack(pieces(content), tmp_path, limits=Limits(stored_bytes=10 * 32 * 4_096))
         assert len(stored(tmp_path)) == 10
 
-    def test_files_outside_of_the_root_directory_count_for_nothing(self, tmp_path: Path):
+    def test_files_outside_of_the_root_directory_count_for_nothing(self, tmp_path):
         others: dict[str, str | bytes] = {f"apps/{number}.js": "1" * 9_000 for number in range(50)}
         limits = Limits(listed_files=3, stored_files=3, stored_bytes=5 * 4_096)
         content = archive({**others, **{f"web/{number}.js": "1" for number in range(3)}, "z.js": "1"})
         assert unpack(pieces(content), tmp_path, limits=limits, root_directory="web") == Unpacked(3, {})
         assert len(stored(tmp_path)) == 3
 
-    def test_the_rest_is_not_read_after_the_limit_of_the_archive(self, tmp_path: Path):
+    def test_the_rest_is_not_read_after_the_limit_of_the_archive(self, tmp_path):
         content = archive(incompressible(20))
         result = unpack(cut_off(content, len(content) // 2), tmp_path)
         assert result.cut == Cut("archive_bytes", f"apps/{result.files - 1:03}.js")
@@ -199,24 +197,22 @@ class TestLargeArchives:
         assert {len(file) for file in stored(tmp_path).values()} == {4_000}
         assert len(stored(tmp_path)) == result.files
 
-    def test_the_rest_is_not_read_after_the_limit_of_what_is_unpacked(self, tmp_path: Path):
+    def test_the_rest_is_not_read_after_the_limit_of_what_is_unpacked(self, tmp_path):
         result = unpack(pieces(archive(incompressible(20))), tmp_path, limits=Limits(unpacked_bytes=50_000))
         assert result.cut == Cut("unpacked_bytes", f"apps/{result.files - 1:03}.js")
         assert len(stored(tmp_path)) == result.files < 15
 
-    def test_the_rest_is_not_read_after_the_limit_of_listed_files(self, tmp_path: Path):
+    def test_the_rest_is_not_read_after_the_limit_of_listed_files(self, tmp_path):
         result = unpack(pieces(archive(incompressible(20))), tmp_path, limits=Limits(listed_files=7))
         assert result == Unpacked(7, {}, Cut("listed_files", "apps/006.js"))
 
-    def test_the_root_directory_is_complete_if_the_limit_is_after_it(self, tmp_path: Path):
+    def test_the_root_directory_is_complete_if_the_limit_is_after_it(self, tmp_path):
         content = archive({"a/1.js": "1", "a/2.js": "2", **incompressible(9)})
         result = unpack(cut_off(content, len(content) - 9_000), tmp_path, root_directory="a")
         assert result == Unpacked(2, {})
 
     @pytest.mark.parametrize(("root_directory", "after"), [("a", 16_000), ("web", 36_000)])
-    def test_an_archive_without_a_file_to_analyze_before_its_limit_is_refused(
-        self, root_directory: str, after: int, tmp_path: Path
-    ):
+    def test_an_archive_without_a_file_to_analyze_before_its_limit_is_refused(self, root_directory, after, tmp_path):
         images = {f"a/{number}.png": random.Random(number).randbytes(9_000) for number in range(5)}
         content = archive({**images, "web/a.js": "1"})
         with pytest.raises(ArchiveTooLarge) as refusal:
@@ -225,7 +221,7 @@ class TestLargeArchives:
 
 
 class TestHostileArchives:
-    def test_an_archive_bomb_uses_no_memory_and_ends_at_the_limit(self, tmp_path: Path):
+    def test_an_archive_bomb_uses_no_memory_and_ends_at_the_limit(self, tmp_path):
         header = member(f"{TOP}/bomb.js")
         header.size = 10 * 1024**3
         bomb = gzip.compress(header.tobuf() + bytes(64 * 1024**2), compresslevel=1)
@@ -239,7 +235,7 @@ class TestHostileArchives:
             tracemalloc.stop()
 
     @pytest.mark.parametrize("kind", [tarfile.XHDTYPE, tarfile.GNUTYPE_LONGNAME])
-    def test_a_header_of_a_gigabyte_is_not_read(self, kind: bytes, tmp_path: Path):
+    def test_a_header_of_a_gigabyte_is_not_read(self, kind, tmp_path):
         header = member(f"{TOP}/long", kind)
         header.size = 1024**3
         with pytest.raises(ArchiveInvalid):
@@ -258,11 +254,11 @@ class TestHostileArchives:
         ],
         ids=["nothing", "not gzip", "empty", "not tar", "cut gzip", "cut tar", "bytes"],
     )
-    def test_a_truncated_archive_is_refused(self, content: bytes, tmp_path: Path):
+    def test_a_truncated_archive_is_refused(self, content, tmp_path):
         with pytest.raises(ArchiveInvalid):
             unpack(pieces(content), tmp_path)
 
-    def test_a_negative_size_is_refused(self, tmp_path: Path):
+    def test_a_negative_size_is_refused(self, tmp_path):
         """Sums of sizes would stay below their limits."""
         header = member(f"{TOP}/a.js")
         header.size = -(1024**3)
@@ -273,7 +269,7 @@ class TestHostileArchives:
         "records",
         [b"11 path=a", b"xx path=ab\n", b"9999999 path=a\n", b"12 size=-12\n", b"0 a=b\n", b"20 size=" + b"9" * 11],
     )
-    def test_a_damaged_extended_header_is_refused(self, records: bytes, tmp_path: Path):
+    def test_a_damaged_extended_header_is_refused(self, records, tmp_path):
         header = member(f"{TOP}/pax", tarfile.XHDTYPE, records)
         content = gzip.compress(header.tobuf() + records.ljust(512, b"\0") + GOOD[0].tobuf() + b"1".ljust(512, b"\0"))
         with pytest.raises((ArchiveInvalid, ArchiveTooLarge)):

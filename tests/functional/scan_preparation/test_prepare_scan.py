@@ -8,7 +8,7 @@ import pytest
 
 from controlplane.code_host import repositories
 from controlplane.code_host.github import errors
-from controlplane.code_host.items import Link, RepositoryItem
+from controlplane.code_host.items import Link
 from controlplane.erasure import deletions
 from controlplane.platform.core.ids import ScanRequestId
 from controlplane.platform.queues import messages, outbox
@@ -17,7 +17,6 @@ from controlplane.platform.table.leases import MAX_ATTEMPTS
 from controlplane.projects import store as projects
 from controlplane.scans import reads, requests
 from controlplane.scans.items import RequestItem, ScanItem
-from tests.functional.conftest import FakeClock
 from tests.support.audits import describe, make_request, make_scan, preparation_worker, serving, stored_repository
 from tests.support.code_host import SHA, FakeHost
 from tests.support.outcomes import Aborted
@@ -80,7 +79,7 @@ def line(world: World, sqs: FakeSqs) -> Line:
 
 
 class TestScan:
-    def test_is_created_for_the_head_of_the_default_branch_and_enqueued_once(self, line: Line):
+    def test_is_created_for_the_head_of_the_default_branch_and_enqueued_once(self, line):
         second = line.send()
         line.deliver()
         scan = line.scan
@@ -93,7 +92,7 @@ class TestScan:
         line.deliver(second)
         assert (table_dump(), line.sqs.letters) == (before, [letter])
 
-    def test_uses_the_links_production_branch_and_folder(self, line: Line):
+    def test_uses_the_links_production_branch_and_folder(self, line):
         link = Link(line.repository.links[0].project_id, "release", "apps/web", False)
         repositories.link_project(line.repository.repository_id, link)
         line.host = serving(line.repository, branch="release")
@@ -105,7 +104,7 @@ class TestScan:
         [("free", "locked", 50), ("starter", "locked", 50), ("pro", "full", None), ("enterprise", "full", None)],
     )
     def test_the_first_completed_one_is_a_free_preview_and_the_next_depends_on_the_plan(
-        self, plan: str, access: str, price: int | None, world: World, sqs: FakeSqs
+        self, plan, access, price, world, sqs
     ):
         line = Line(world, sqs, world.company(plan))
         for status in ("failed", "completed"):
@@ -114,57 +113,41 @@ class TestScan:
         assert (line.scan.access, line.scan.unlock_credits) == (access, price)
 
 
-def delete_project(repository: RepositoryItem) -> None:
-    projects.delete_project(projects.get_project(repository.links[0].project_id))
-
-
-def unlink(repository: RepositoryItem) -> None:
-    repositories.unlink_project(repository.repository_id, repository.links[0].project_id)
-
-
-def disconnect(repository: RepositoryItem) -> None:
-    repositories.disconnect_repository(repository.repository_id)
-
-
-def delete_organization(repository: RepositoryItem) -> None:
-    deletions.delete_organization(repository.organization_id)
-
-
 class TestRequestEndsAsFailed:
-    @pytest.mark.parametrize(
-        ("failure", "code"),
-        [
+    def test_on_a_permanent_error_of_the_code_host(self, world, sqs):
+        for failure, code in (
             (errors.RepositoryGone(), "REPOSITORY_GONE"),
             (errors.AccessLost(), "ACCESS_LOST"),
             (errors.BranchGone(), "BRANCH_GONE"),
             (errors.Refused(451), "CODE_HOST_REFUSED"),
             (errors.InvalidName("branch"), "REPOSITORY_GONE"),
-        ],
-        ids=lambda value: value if isinstance(value, str) else type(value).__name__,
-    )
-    def test_on_a_permanent_error_of_the_code_host(self, failure: Exception, code: str, line: Line):
-        line.host.failures = [failure]
-        line.deliver()
-        line.check_failed(code)
-        assert line.sqs.letters == []
+        ):
+            line = Line(world, sqs)
+            line.host.failures = [failure]
+            line.deliver()
+            line.check_failed(code)
+            assert sqs.letters == []
 
-    @pytest.mark.parametrize("lose", [delete_project, unlink])
-    def test_if_the_project_was_deleted_or_unlinked(self, lose: Callable[[RepositoryItem], None], line: Line):
-        letter = line.send()
-        lose(line.repository)
-        line.deliver(letter)
-        request = line.request
-        assert request.failure is not None
-        assert request.failure.code == "REPOSITORY_NOT_LINKED"
+    def test_if_the_project_was_deleted_or_unlinked(self, world, sqs):
+        deleted, unlinked = Line(world, sqs), Line(world, sqs)
+        letters = [line.send() for line in (deleted, unlinked)]
+        projects.delete_project(projects.get_project(deleted.repository.links[0].project_id))
+        repositories.unlink_project(unlinked.repository.repository_id, unlinked.repository.links[0].project_id)
+        for line, letter in zip((deleted, unlinked), letters, strict=True):
+            line.deliver(letter)
+            line.check_failed("REPOSITORY_NOT_LINKED")
 
-    @pytest.mark.parametrize("lose", [disconnect, delete_organization])
-    def test_unless_it_is_left_to_a_deletion(self, lose: Callable[[RepositoryItem], None], line: Line):
-        letter = line.send()
-        lose(line.repository)
-        line.deliver(letter)
-        assert (line.sqs.letters, line.host.asked) == ([], [])
+    def test_unless_it_is_left_to_a_deletion(self, world, sqs):
+        disconnected, deleted = Line(world, sqs), Line(world, sqs)
+        letters = [line.send() for line in (disconnected, deleted)]
+        repositories.disconnect_repository(disconnected.repository.repository_id)
+        deletions.delete_organization(deleted.repository.organization_id)
+        for line, letter in zip((disconnected, deleted), letters, strict=True):
+            line.deliver(letter)
+            assert line.host.asked == []
+        assert sqs.letters == []
 
-    def test_if_the_repository_has_no_commit_yet(self, line: Line):
+    def test_if_the_repository_has_no_commit_yet(self, line):
         describe(line.repository, default_branch=None)
         line.deliver()
         line.check_failed("BRANCH_GONE")
@@ -172,9 +155,7 @@ class TestRequestEndsAsFailed:
 
 
 class TestTransientFailure:
-    def test_a_rate_limit_postpones_all_scans_of_the_installation_without_attempts(
-        self, world: World, sqs: FakeSqs, now: FakeClock
-    ):
+    def test_a_rate_limit_postpones_all_scans_of_the_installation_without_attempts(self, world, sqs, now):
         company = world.company()
         line, other = Line(world, sqs, company), Line(world, sqs, company)
         line.host.failures, other.host = [errors.RateLimitedByHost(3_000)], line.host
@@ -193,25 +174,20 @@ class TestTransientFailure:
             line.deliver(letter)
         assert line.request.status == "started"
 
-    @pytest.mark.parametrize(
-        ("failure", "seconds"),
-        [
+    def test_the_message_is_redelivered_and_another_one_can_do_the_work_at_once(self, world, sqs, now):
+        for failure, seconds in (
             (errors.HostUnavailable(), 30),
             (errors.AppKeyUnreadable(), 300),
             (errors.AppNotConfigured(), 300),
             (errors.Refused(401), 300),
-        ],
-        ids=lambda it: type(it).__name__,
-    )
-    def test_the_message_is_redelivered_and_another_one_can_do_the_work_at_once(
-        self, failure: Exception, seconds: int, line: Line, now: FakeClock
-    ):
-        line.host.failures = [failure]
-        letter = line.send()
-        line.deliver(letter)
-        assert letter.visible_at == now() + seconds
-        line.deliver()
-        assert line.request.status == "started"
+        ):
+            line = Line(world, sqs)
+            line.host.failures = [failure]
+            letter = line.send()
+            line.deliver(letter)
+            assert letter.visible_at == now() + seconds
+            line.deliver()
+            assert line.request.status == "started"
 
     @pytest.mark.parametrize(
         ("failure", "code", "reason"),
@@ -223,7 +199,7 @@ class TestTransientFailure:
         ids=["code host", "unexpected", "crash"],
     )
     def test_after_the_last_attempt_the_request_fails_and_the_message_is_kept_with_its_reason(
-        self, failure: Exception | None, code: str, reason: str, line: Line, now: FakeClock
+        self, failure, code, reason, line, now
     ):
         letter = line.send()
         for _ in range(MAX_ATTEMPTS):
@@ -241,18 +217,18 @@ class TestTransientFailure:
 
 
 class TestDelivery:
-    def test_of_leased_work_waits_for_the_lease_to_expire(self, line: Line, now: FakeClock):
+    def test_of_leased_work_waits_for_the_lease_to_expire(self, line, now):
         letter = line.send()
         requests.acquire_request(line.request_id, 30)
         line.deliver(letter)
         assert (letter.visible_at, line.request.status) == (now() + 30, "starting")
 
-    def test_to_a_worker_that_lost_its_lease_changes_nothing(self, line: Line, now: FakeClock):
+    def test_to_a_worker_that_lost_its_lease_changes_nothing(self, line, now):
         line.deliver(host=Slow(line.host, lambda: (now.advance(31), line.deliver())))
         made = [item for item in table_dump() if item["sk"]["S"].startswith("SCAN#") and "scanId" in item]
         assert (len(made), len(line.sqs.at(SCANS))) == (1, 1)
 
-    def test_of_the_scans_message_is_repeated_from_the_outbox(self, line: Line, now: FakeClock):
+    def test_of_the_scans_message_is_repeated_from_the_outbox(self, line, now):
         letter = line.send()
         line.sqs.broken = True
         line.deliver(letter)
@@ -262,7 +238,7 @@ class TestDelivery:
         swept(messages.resend)
         assert len(line.sqs.at(SCANS)) == 1
 
-    def test_after_a_crash_repeats_the_attempt(self, line: Line, now: FakeClock):
+    def test_after_a_crash_repeats_the_attempt(self, line, now):
         def die() -> None:
             raise Aborted
 

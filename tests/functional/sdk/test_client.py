@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 
-import httpx
 import pytest
 
 from controlplane.people import device_approvals
@@ -66,14 +65,6 @@ class TestALostResponse:
             client.projects.delete(made.id)
         assert list(client.projects.list()) == []
 
-    def test_to_a_change_is_an_error(self, client: Assent, gateway: Gateway):
-        made = client.projects.create(name="Shop", region="eu-central")
-        gateway.losing = 1
-        with pytest.raises(errors.ConnectionFailed) as caught:
-            client.projects.update(made.id, name="Bakery")
-        assert caught.value.outcome_unknown
-        assert client.projects.get(made.id).name == "Bakery"
-
 
 class TestErrors:
     def test_say_what_is_wrong_and_what_to_do(self, client: Assent, connect: Connect):
@@ -136,13 +127,6 @@ class TestALogin:
         with pytest.raises(Unauthorized):
             anonymous.device.refresh(renewed.refresh_token)
 
-    def test_raises_when_the_person_denies_it(self, connect: Connect, world: World, now: FakeClock):
-        anonymous = connect()
-        login = anonymous.device.start()
-        device_approvals.deny(login.code.user_code, world.person().user_id)
-        with pytest.raises(errors.AccessDenied):
-            anonymous.device.poll(login)
-
     def test_survives_a_lost_response_to_a_refresh(self, connect: Connect, world: World, gateway: Gateway):
         anonymous = connect()
         login = anonymous.device.start(scopes=["projects.read"])
@@ -150,19 +134,6 @@ class TestALogin:
         token = anonymous.device.redeem(login)
         gateway.losing = 1
         assert connect(anonymous.device.refresh(token.refresh_token).access_token).me.get().scopes == ["projects.read"]
-
-
-class TestAnHttpxAuth:
-    def test_authenticates_in_place_of_a_key(self, connect: Connect, company: Company, gateway: Gateway):
-        class Bearer(httpx.Auth):
-            def auth_flow(self, request: httpx.Request):
-                request.headers["Authorization"] = f"Bearer {company.owner.token}"
-                yield request
-
-        client = connect(auth=Bearer())
-        assert client.me.get().principal.user_id == company.owner.user_id
-        client.health.get()
-        assert "Authorization" not in gateway.requests[-1].headers
 
 
 class TestAWebhook:

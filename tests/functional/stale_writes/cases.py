@@ -5,11 +5,13 @@ changes only what one condition compares.
 """
 
 from collections.abc import Callable
-from types import FunctionType
 from typing import Any
 
 import pytest
 
+from controlplane.platform.table import keys
+from controlplane.platform.table.table import Delete, Leg, Update, table
+from tests.support.table import PREPARED
 from tests.support.world import World, table_dump
 
 type Act = Callable[[], Any]
@@ -23,13 +25,31 @@ class Refused(Exception):
     """A write that returns whether it happened didn't."""
 
 
-def cases(module: dict[str, Any]) -> list[Make]:
-    """Returns the module's public functions that make a case."""
-    return [
-        made
-        for name, made in module.items()
-        if isinstance(made, FunctionType) and made.__annotations__.get("return") is Case and not name.startswith("_")
-    ]
+def happens(write: Callable[[], object]) -> Act:
+    """Makes a write that returns whether it happened raise if it didn't."""
+
+    def act() -> None:
+        if not write():
+            raise Refused
+
+    return act
+
+
+def sets(key: keys.Key, **values: Any) -> Act:
+    change = "SET " + ", ".join(f"#{name} = :{name}" for name in values)
+    return updates(Update(key, change, None, values))
+
+
+def updates(write: Update) -> Act:
+    return lambda: table.update(write, PREPARED)
+
+
+def deletes(key: keys.Key) -> Act:
+    return lambda: table.delete(Delete(key), PREPARED)
+
+
+def transacts(**legs: Leg) -> Act:
+    return lambda: table.transact(legs, PREPARED)
 
 
 def check_refused(make: Make, world: World) -> None:

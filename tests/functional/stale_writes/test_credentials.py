@@ -14,46 +14,32 @@ from controlplane.organizations import store as organizations
 from controlplane.people import device
 from controlplane.platform.table import idempotency, keys
 from controlplane.platform.table.retry import WriteConflict
-from controlplane.platform.table.table import ConditionFailed, LegFailed, Update, table
+from controlplane.platform.table.table import ConditionFailed, LegFailed
 from tests.functional.device_auth.devices import get_request, request_code
-from tests.functional.stale_writes.cases import Case, Make, cases, check_refused
+from tests.functional.stale_writes.cases import Act, Case, Make, check_refused, sets, transacts, updates
 from tests.support.api import Api
-from tests.support.table import PREPARED
 from tests.support.world import World
 
 
-def device_request_that_was_denied(_: World) -> Case:
+def _device(_: World) -> Case:
     request = get_request(request_code(Api()).device_code)
-    denial = Update(request.key, "SET #status = :denied", None, {"denied": "denied"})
-    return lambda: device.note_poll(request), lambda: table.update(denial, PREPARED), WriteConflict
+    return lambda: device.note_poll(request), sets(request.key, status="denied"), WriteConflict
 
 
-def api_key_that_was_changed_again(world: World) -> Case:
-    company = world.company()
-    owner = company.owner.user_id
-    key_id = api_keys.create_key(company.organization_id, "deploy", owner, "test").item.key_id
-
-    def rename(name: str) -> ApiKeyItem:
-        return key_changes.update_key(key_id, lambda it: replace(it, name=name), admin_id=owner)
-
-    read = rename("first")
-    write = key_changes._change(read, replace(read, name="stale"))
-    return lambda: table.update(write, PREPARED), lambda: rename("second"), ConditionFailed
-
-
-def api_key_that_was_deleted(world: World) -> Case:
+def _api_key(world: World, earlier: Callable[[ApiKeyItem, str], Any]) -> Case:
+    """Changes a key as it was read."""
     company = world.company()
     owner = company.owner.user_id
     read = api_keys.create_key(company.organization_id, "deploy", owner, "test").item
     write = key_changes._change(read, replace(read, name="stale"))
-    return (
-        lambda: table.update(write, PREPARED),
-        lambda: key_changes.delete_key(read.key_id, admin_id=owner),
-        ConditionFailed,
-    )
+    return updates(write), lambda: earlier(read, owner), ConditionFailed
 
 
-def api_key_on_a_former_plan(world: World) -> Case:
+def _rename(key: ApiKeyItem, owner: str) -> ApiKeyItem:
+    return key_changes.update_key(key.key_id, lambda it: replace(it, name="other"), admin_id=owner)
+
+
+def _new_api_key(world: World) -> Case:
     company = world.company()
     read = organizations.get_organization(company.organization_id)
     return (
@@ -63,33 +49,41 @@ def api_key_on_a_former_plan(world: World) -> Case:
     )
 
 
-def _idempotent(write: Callable[[keys.Key], Any], change: str, error: type[Exception] = ConditionFailed) -> Case:
+def _idempotent(
+    write: Callable[[keys.Key], Act], changed: str = "attempt", error: type[Exception] = ConditionFailed
+) -> Case:
     """Writes to the record of a request with an Idempotency-Key."""
     key = keys.idempotent_answer("digest")
     idempotency.begin_attempt(key, "mine", "payload")
-    other = Update(key, f"SET {change} = :other", None, {"other": "other"})
-    return lambda: write(key), lambda: table.update(other, PREPARED), error
+    return write(key), sets(key, **{changed: "other"}), error
 
 
-def effect_of_a_request_that_another_attempt_makes(_: World) -> Case:
-    def take_effect(key: keys.Key) -> None:
-        table.transact({"key": idempotency.effect_leg(key, "mine")}, PREPARED)
-
-    return _idempotent(take_effect, "#attempt", LegFailed)
+def _effect(key: keys.Key) -> Act:
+    return transacts(key=idempotency.effect_leg(key, "mine"))
 
 
-def answer_to_a_request_that_another_attempt_makes(_: World) -> Case:
-    return _idempotent(lambda key: idempotency.complete_attempt(key, "mine", "{}"), "#attempt")
+def _answer(key: keys.Key) -> Act:
+    return lambda: idempotency.complete_attempt(key, "mine", "{}")
 
 
-def abandoned_request_that_another_attempt_makes(_: World) -> Case:
-    return _idempotent(lambda key: idempotency.abandon_attempt(key, "mine"), "#attempt")
+def _abandonment(key: keys.Key) -> Act:
+    return lambda: idempotency.abandon_attempt(key, "mine")
 
 
-def abandoned_request_that_took_effect(_: World) -> Case:
-    return _idempotent(lambda key: idempotency.abandon_attempt(key, "mine"), "#effective")
+CASES: dict[str, Make] = {
+    "device request that was denied": _device,
+    "API key that was changed": lambda it: _api_key(it, _rename),
+    "API key that was deleted": lambda it: _api_key(
+        it, lambda key, owner: key_changes.delete_key(key.key_id, admin_id=owner)
+    ),
+    "API key on a former plan": _new_api_key,
+    "effect of a request that another attempt makes": lambda _: _idempotent(_effect, error=LegFailed),
+    "answer to a request that another attempt makes": lambda _: _idempotent(_answer),
+    "abandoned request that another attempt makes": lambda _: _idempotent(_abandonment),
+    "abandoned request that took effect": lambda _: _idempotent(_abandonment, "effective"),
+}
 
 
-@pytest.mark.parametrize("make", cases(globals()), ids=lambda make: make.__name__)
-def test_an_outdated_write_is_refused_and_changes_nothing(make: Make, world: World):
-    check_refused(make, world)
+@pytest.mark.parametrize("name", CASES)
+def test_an_outdated_write_is_refused_and_changes_nothing(name, world):
+    check_refused(CASES[name], world)

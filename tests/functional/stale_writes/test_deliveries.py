@@ -5,36 +5,27 @@ from typing import Any
 
 import pytest
 
-from controlplane.notify import mail_batches, mails, webhook_deliveries, webhooks
+from controlplane.notify import mail_messages, mails, webhook_deliveries, webhooks
 from controlplane.notify.mails import MailId
+from controlplane.notify.webhook_deliveries import Begun
 from controlplane.organizations.store import UnknownOrganization
 from controlplane.platform.core import clock
-from controlplane.platform.queues import outbox
 from controlplane.platform.table import keys
 from controlplane.platform.table.retry import WriteConflict
-from controlplane.platform.table.table import Delete, Update, table
-from tests.functional.stale_writes.cases import ORGANIZATION, Case, Make, Refused, cases, check_refused
+from controlplane.platform.table.table import table
+from tests.functional.stale_writes.cases import ORGANIZATION, Case, Make, Refused, check_refused, deletes, happens, sets
 from tests.support.calls import before_the_transaction
 from tests.support.endpoints import FAILED, begin, delivered, endpoint
-from tests.support.table import PREPARED
 from tests.support.world import World
 
 
-def _delivery(world: World, earlier: Callable[[webhook_deliveries.Begun], Any]) -> Case:
+def _abandoned(world: World, earlier: Callable[[Begun], Any]) -> Case:
+    """Gives a delivery up, which another worker has begun to attempt."""
     delivery = delivered(world.company())
-
     return lambda: webhook_deliveries._give_up(delivery, "disabled"), lambda: earlier(begin(delivery)), WriteConflict
 
 
-def delivery_that_is_being_attempted(world: World) -> Case:
-    return _delivery(world, lambda _: None)
-
-
-def delivery_that_was_attempted(world: World) -> Case:
-    return _delivery(world, lambda begun: webhook_deliveries.finish_attempt(begun, FAILED))
-
-
-def delivery_that_was_given_up(world: World) -> Case:
+def _abandoned_twice(world: World) -> Case:
     delivery = delivered(world.company())
 
     def give_up() -> None:
@@ -43,77 +34,61 @@ def delivery_that_was_given_up(world: World) -> Case:
     return give_up, give_up, WriteConflict
 
 
-def _taken(world: World, earlier: Callable[[webhook_deliveries.Begun], Any]) -> Case:
+def _taken(world: World, earlier: Callable[[Begun], Any]) -> Case:
     """Takes a delivery for an attempt."""
     delivery = delivered(world.company())
     webhook = webhooks.get_webhook(delivery.webhook_id)
-    begun = webhook_deliveries.Begun(webhook, delivery, "{}", 0, int(clock.now()) + 60)
+    begun = Begun(webhook, delivery, "{}", 0, int(clock.now()) + 60)
     return lambda: webhook_deliveries._take(begun, int(clock.now())), lambda: earlier(begun), WriteConflict
 
 
-def delivery_that_was_given_up_before_it_is_taken(world: World) -> Case:
-    return _taken(world, lambda begun: webhook_deliveries._give_up(begun.delivery, "expired"))
+def _finish(begun: Begun) -> object:
+    return webhook_deliveries.finish_attempt(begun, FAILED)
 
 
-def delivery_that_was_attempted_before_it_is_taken(world: World) -> Case:
-    return _taken(world, lambda begun: webhook_deliveries.finish_attempt(begin(begun.delivery), FAILED))
-
-
-def delivery_that_another_worker_has(world: World) -> Case:
-    def lease(begun: webhook_deliveries.Begun) -> None:
-        until = {"until": int(clock.now()) + 1}
-        table.update(Update(begun.delivery.key, "SET #leaseUntil = :until", None, until), PREPARED)
-
-    return _taken(world, lease)
-
-
-def _finished(world: World, change: str, value: object) -> Case:
+def _finished(world: World, **changed: object) -> Case:
     """Records an attempt."""
     begun = begin(delivered(world.company()))
-
-    def finish() -> None:
-        if webhook_deliveries.finish_attempt(begun, FAILED) is None:
-            raise Refused
-
-    other = Update(begun.delivery.key, change, None, {"value": value})
-    return finish, lambda: table.update(other, PREPARED), Refused
+    return happens(lambda: _finish(begun) is not None), sets(begun.delivery.key, **changed), Refused
 
 
-def attempt_at_a_delivery_that_has_ended(world: World) -> Case:
-    return _finished(world, "SET #status = :value", "failed")
-
-
-def attempt_that_was_recorded(world: World) -> Case:
-    return _finished(world, "SET #attempts = :value", 1)
-
-
-def attempt_that_another_worker_makes(world: World) -> Case:
-    return _finished(world, "SET #leaseUntil = :value", 1)
-
-
-def endpoint_of_a_deleted_organization(world: World) -> Case:
+def _endpoint(world: World) -> Case:
     company = world.company()
-    organization = keys.organization(company.organization_id)
-    return lambda: endpoint(company), lambda: table.delete(Delete(organization), PREPARED), UnknownOrganization
+    return lambda: endpoint(company), deletes(keys.organization(company.organization_id)), UnknownOrganization
 
 
-def slot_that_another_delivery_has(world: World) -> Case:
-    def take(begun: webhook_deliveries.Begun) -> None:
-        taken = Update(begun.webhook.key, "SET #slot0 = :until", None, {"until": int(clock.now()) + 1})
-        table.update(taken, PREPARED)
+CASES: dict[str, Make] = {
+    "delivery that is being attempted": lambda it: _abandoned(it, lambda _: None),
+    "delivery that was attempted": lambda it: _abandoned(it, _finish),
+    "delivery that was given up": _abandoned_twice,
+    "delivery that was given up before it is taken": lambda it: _taken(
+        it, lambda begun: webhook_deliveries._give_up(begun.delivery, "expired")
+    ),
+    "delivery that was attempted before it is taken": lambda it: _taken(
+        it, lambda begun: _finish(begin(begun.delivery))
+    ),
+    "delivery that another worker has": lambda it: _taken(
+        it, lambda begun: sets(begun.delivery.key, leaseUntil=int(clock.now()) + 1)()
+    ),
+    "slot that another delivery has": lambda it: _taken(
+        it, lambda begun: sets(begun.webhook.key, slot0=int(clock.now()) + 1)()
+    ),
+    "attempt at a delivery that has ended": lambda it: _finished(it, status="failed"),
+    "attempt that was recorded": lambda it: _finished(it, attempts=1),
+    "attempt that another worker makes": lambda it: _finished(it, leaseUntil=1),
+    "endpoint of a deleted organization": _endpoint,
+}
 
-    return _taken(world, take)
 
-
-@pytest.mark.parametrize("make", cases(globals()), ids=lambda make: make.__name__)
-def test_an_outdated_write_is_refused_and_changes_nothing(make: Make, world: World):
-    check_refused(make, world)
+@pytest.mark.parametrize("name", CASES)
+def test_an_outdated_write_is_refused_and_changes_nothing(name, world):
+    check_refused(CASES[name], world)
 
 
 def test_what_became_of_an_email_is_recorded_once():
     mail_id = MailId("usr_1", "m1")
 
-    def claim() -> None:
+    def claim():
         mails.claim(mail_id, "ada@example.com", "digest", ORGANIZATION, {})
 
     claim()
@@ -127,12 +102,11 @@ def test_what_became_of_an_email_is_recorded_once():
 
 
 def test_findings_of_events_at_the_same_time_are_in_one_email():
-    def add(number: int) -> None:
-        entry = outbox.new_entry("notifications", {})
-        mail_batches.add_findings(ORGANIZATION, f"evt_{number}", [f"inb_{number}"], lambda *_: entry)
+    def add(number):
+        mail_messages.add_findings(ORGANIZATION, f"evt_{number}", [f"inb_{number}"])
 
     add(1)
     with before_the_transaction(table.client, lambda: add(2)):
         add(3)
-    batch = mail_batches.find_batch(ORGANIZATION, str(int(clock.now()) // mail_batches.WINDOW_SECONDS))
+    batch = mail_messages.find_batch(ORGANIZATION, str(int(clock.now()) // mail_messages.WINDOW_SECONDS))
     assert batch == (3, ["inb_1", "inb_2", "inb_3"])

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from controlplane.access.sign_in import Claims, sign_in
-from controlplane.erasure import account_leftovers, deletions
+from controlplane.erasure import deletions
 from controlplane.erasure.cleanup import SETTLED_AFTER_SECONDS
 from controlplane.feedback import store as feedback
-from controlplane.notify import mail_addresses, mail_choices
+from controlplane.notify import subscriptions
 from controlplane.organizations import invitees
 from controlplane.organizations import store as organizations
 from controlplane.organizations.store import Membership
@@ -17,9 +17,7 @@ from controlplane.people.identities import Subject
 from controlplane.people.token_families import Pair
 from controlplane.platform.table import keys
 from controlplane.platform.table.table import Put, Update, table
-from tests.functional.conftest import FakeClock
 from tests.functional.device_auth.devices import Device, request_code
-from tests.functional.sweeper.conftest import Sweep
 from tests.support.api import Api
 from tests.support.calls import before_the_transaction
 from tests.support.populated_organization import kinds_containing
@@ -66,22 +64,16 @@ def fill(person: Person, world: World) -> None:
     invitees.block_organization(world.invitation(blocked, person.email).invitation_id, profile)
     world.invitation(world.company(), person.email)
     feedback.submit_report(person.user_id, {"category": "bug", "message": "It is slow. " * 100})
-    mail_choices.save_choices(person.user_id, {blocked.organization_id: []})
-    mail_addresses.stop(person.email, "returned")
+    subscriptions.save_choices(person.user_id, {blocked.organization_id: []})
+    subscriptions.stop(person.email, "returned")
     table.put(Put({**keys.mail(person.user_id, "3q8")._asdict(), "address": person.email}), PREPARED)
 
 
 @pytest.mark.parametrize("page", [1, 25])
 def test_everything_that_keys_find_is_removed(  # noqa: PLR0917
-    page: int,
-    api: Api,
-    person: Person,
-    world: World,
-    sweep: Sweep,
-    now: FakeClock,
-    monkeypatch: pytest.MonkeyPatch,
+    page, api, person, world, sweep, now, monkeypatch
 ):
-    monkeypatch.setattr(account_leftovers, "_PAGE", page)
+    monkeypatch.setattr(deletions, "_PAGE", page)
     fill(person, world)
     redeemed(api, person)
     request_code(api).approved(person.user_id)
@@ -97,10 +89,16 @@ def test_everything_that_keys_find_is_removed(  # noqa: PLR0917
     assert kinds_containing(person.user_id) == kept - {"DELETIONS"}
 
 
-def test_no_credential_works_after_the_sweep(api: Api, person: Person, sweep: Sweep):
+def test_no_credential_works_after_the_sweep_even_if_a_devices_entry_lacks_its_tokens(api, person, sweep):
+    """A device can redeem its code after its entry was read."""
     (device, pair), approved = redeemed(api, person), request_code(api).approved(person.user_id)
+    for item in table_dump():
+        if item["pk"]["S"].startswith("CREDENTIALS#") and item["kind"]["S"] == "device":
+            key = keys.Key(item["pk"]["S"], item["sk"]["S"])
+            table.update(Update(key, "SET #familyId = :none", values={"none": None}), PREPARED)
     commit(person)
-    sweep()
+    with in_this_thread():
+        sweep()
     for token in (person.token, pair.access_token):
         assert api.get("/v1/me", token).status == 401
     with pytest.raises(token_families.UnknownRefreshToken):
@@ -109,7 +107,7 @@ def test_no_credential_works_after_the_sweep(api: Api, person: Person, sweep: Sw
 
 
 @pytest.mark.parametrize("happens", ["refresh", "redemption"])
-def test_tokens_that_a_device_gets_during_the_sweep_are_deleted(happens: str, api: Api, person: Person, sweep: Sweep):
+def test_tokens_that_a_device_gets_during_the_sweep_are_deleted(happens, api, person, sweep):
     device = request_code(api).approved(person.user_id)
     given: list[str] = []
 
@@ -126,20 +124,7 @@ def test_tokens_that_a_device_gets_during_the_sweep_are_deleted(happens: str, ap
     assert not kinds_containing(person.user_id) & {"CREDENTIALS", "DC", "FAMILY", "TH"}
 
 
-def test_a_device_whose_entry_lacks_its_tokens_is_erased_with_them(api: Api, person: Person, sweep: Sweep):
-    """A device can redeem its code after its entry was read."""
-    _, pair = redeemed(api, person)
-    for item in table_dump():
-        if item["pk"]["S"].startswith("CREDENTIALS#") and item["kind"]["S"] == "device":
-            key = keys.Key(item["pk"]["S"], item["sk"]["S"])
-            table.update(Update(key, "SET #familyId = :none", values={"none": None}), PREPARED)
-    commit(person)
-    with in_this_thread():
-        sweep()
-    assert api.get("/v1/me", pair.access_token).status == 401
-
-
-def test_what_began_while_the_account_was_deleted_ends(person: Person, world: World, sweep: Sweep):
+def test_what_began_while_the_account_was_deleted_ends(person, world, sweep):
     company, profile = world.company(), get_profile(person.user_id)
     joined = Membership(organization_id=company.organization_id, slug=company.slug, name=company.name, role="member")
     subject = Subject("https://other.example", "ada")
@@ -156,17 +141,30 @@ def test_what_began_while_the_account_was_deleted_ends(person: Person, world: Wo
     assert (entry["actorId"]["S"], entry["source"]["S"]) == (person.user_id, "page")
 
 
-def test_what_a_new_account_with_the_address_has_is_kept(person: Person, world: World, sweep: Sweep, now: FakeClock):
+def test_what_a_new_account_with_the_address_has_is_kept(person, world, sweep, now):
     commit(person)
     later = sign_in(CLAIMS)
     assert later.user_id != person.user_id
     stale = identities.first_legs(Subject(CLAIMS.issuer, CLAIMS.subject), person.user_id)["issuer"]
     table.transact({"issuer": stale}, PREPARED)
     world.invitation(world.company(), person.email)
-    mail_addresses.stop(person.email, "stopped")
+    subscriptions.stop(person.email, "stopped")
     sweep()
     now.advance(SETTLED_AFTER_SECONDS)
     sweep()
     assert len(invitees.list_for_address(person.email)) == 1
-    assert person.email in mail_addresses.find_stops([person.email])
+    assert person.email in subscriptions.find_stops([person.email])
     assert users.find_user_by_email(person.email) == sign_in(CLAIMS) == later
+
+
+def test_memberships_end_with_the_account_unless_an_organization_would_be_without_an_owner(person, world):
+    member_of, owned = world.company(), world.company(owner=person)
+    world.member(member_of, "admin", person)
+    with pytest.raises(deletions.LastOwnerOf, match=owned.slug):
+        commit(person)
+    assert users.find_user(person.user_id) is not None
+    world.member(owned, "owner")
+    commit(person)
+    for company in (member_of, owned):
+        assert table.get(keys.member(company.organization_id, person.user_id)) is None
+        assert table.get(keys.membership(person.user_id, company.organization_id)) is None

@@ -12,7 +12,7 @@ from controlplane.code_host.items import Link
 from controlplane.erasure import deletions, leftovers
 from controlplane.erasure.cleanup import SETTLED_AFTER_SECONDS
 from controlplane.feedback import store as feedback
-from controlplane.findings import detections, issue_attempts, publications, vendors
+from controlplane.findings import intake, issue_attempts, vendors
 from controlplane.organizations import invitees
 from controlplane.organizations import store as organizations
 from controlplane.platform.core.ids import ProjectId
@@ -20,15 +20,11 @@ from controlplane.platform.queues import outbox
 from controlplane.platform.queues.messages import Queue
 from controlplane.platform.table import keys, leases
 from controlplane.platform.table.table import Delete, Put, table
-from controlplane.projects import changes as project_changes
 from controlplane.projects import store as projects
 from controlplane.projects.items import ProjectItem
 from controlplane.scans import execution, failures, findings, history, reads, unlocks
-from controlplane.scans.items import ScanItem, UnknownScan
-from controlplane.scans.progress import Coverage
-from tests.functional.conftest import FakeClock
+from controlplane.scans.items import Coverage, ScanItem, UnknownScan
 from tests.functional.projects.builders import make_project, stored
-from tests.support.api import Api
 from tests.support.audits import history_of, lease_of, make_issue, make_scan
 from tests.support.calls import before_the_transaction, before_the_update_of, intercepted
 from tests.support.cleanup import clean_up, clean_up_failing, clean_up_for, finish_deletions
@@ -39,6 +35,7 @@ from tests.support.populated_organization import (
     kinds_containing,
     populate_organization,
 )
+from tests.support.published import publish_finding
 from tests.support.recorded import recorded_calls
 from tests.support.table import PREPARED
 from tests.support.world import Company, World, get_profile, table_dump
@@ -89,12 +86,12 @@ def stored_pks(prefix: str) -> set[str]:
 
 
 class TestProject:
-    def test_everything_else_of_the_organization_and_the_repository_is_kept(
-        self, world: World, populated: PopulatedOrganization
-    ):
+    def test_everything_else_of_the_organization_and_the_repository_is_kept(self, world, populated):
         other = populate_organization(world, populated.company)
+        assert len(issue_attempts.list_attempts().items) == 2
         projects.delete_project(populated.project)
         assert finish_deletions() == 1
+        assert len(issue_attempts.list_attempts().items) == 1
         assert left_of("project", populated) == KEPT["project"]
         assert {item["projectId"]["S"] for item in stored("VENDOR#")} == {other.project.project_id}
         assert len(findings.list_findings(other.scan.scan_id, 1, 9)) == 5
@@ -104,14 +101,12 @@ class TestProject:
         item = table.get(populated.repository.key) or {}
         assert (item["links"], "activeRequestId" in item) == ([], False)
 
-    def test_an_item_that_another_projects_scan_found_again_is_kept(
-        self, world: World, company: Company, now: FakeClock
-    ):
+    def test_an_item_that_another_projects_scan_found_again_is_kept(self, world, company, now):
         repository = world.connected_repository(company)
         first, second = repository.links[0].project_id, make_project(company, "Second").project_id
         repositories.link_project(repository.repository_id, Link(second, None, None, False))
         found = world.discovery(company, repository)
-        publications.publish_finding(found)
+        publish_finding(found)
         delete_project(first)
 
         def rediscovered(call: Any, proceed: Callable[[], Any]) -> Any:
@@ -120,7 +115,7 @@ class TestProject:
                 now.advance(1)
                 later = found._replace(observed_at="2026-03-04T06:00:00.000Z", project_id=second)
                 with intercepted(table.client, lambda _, inner: inner()):
-                    publications.publish_finding(later)
+                    publish_finding(later)
             return proceed()
 
         with intercepted(table.client, rediscovered):
@@ -128,15 +123,6 @@ class TestProject:
         assert [item["projectId"]["S"] for item in stored("INBOX#")] == [second]
         links = repositories.get_repository(repository.repository_id).links
         assert [link.project_id for link in links] == [second]
-
-    def test_former_slugs_are_removed_unless_another_project_has_them(self, company: Company):
-        project = make_project(company, "First")
-        for name in ("Second", "Third"):
-            project = project_changes.update_project(project, {"name": name}, may_remove_websites=False)
-        make_project(company, "First")
-        projects.delete_project(project)
-        finish_deletions()
-        assert [item["sk"]["S"] for item in stored(keys.PROJECT_SLUG_PREFIX)] == [f"{keys.PROJECT_SLUG_PREFIX}first"]
 
 
 class TestARunningScan:
@@ -147,7 +133,7 @@ class TestARunningScan:
         return scan
 
     @pytest.mark.parametrize("kind", KEPT)
-    def test_ends_with_the_first_sweep_and_writes_nothing_that_remains(self, kind: str, running: ScanItem):
+    def test_ends_with_the_first_sweep_and_writes_nothing_that_remains(self, kind, running):
         """Its worker continues after the first sweep, until its stage ends."""
         lease = lease_of(running)
         delete(kind, running)
@@ -164,12 +150,12 @@ class TestARunningScan:
         with pytest.raises(leases.Finished):
             execution.acquire_scan(running.scan_id, 420)
         findings.put_findings(running.scan_id, 1, [issue])
-        publications.publish_finding(findings.as_discovery(running, issue))
+        publish_finding(findings.as_discovery(running, issue))
         assert finish_deletions() == 1
         assert stored("INBOX#") == stored("SCAN#") == []
         assert stored_pks("SCAN#") == stored_pks("DELETIONS") == set()
 
-    def test_that_is_deleted_while_it_is_ended_stays_deleted(self, running: ScanItem):
+    def test_that_is_deleted_while_it_is_ended_stays_deleted(self, running):
         repositories.disconnect_repository(running.repository_id)
         with before_the_update_of(table.client, "status", lambda: table.delete(Delete(running.key), PREPARED)):
             failures.fail_deleted(running)
@@ -177,14 +163,20 @@ class TestARunningScan:
 
 
 class TestRepository:
-    def test_a_disconnected_repository_leaves_its_projects(self, populated: PopulatedOrganization):
-        repositories.disconnect_repository(populated.repository.repository_id)
+    def test_a_repository_is_disconnected_once_and_leaves_its_projects(self, populated):
+        def disconnect() -> None:
+            repositories.disconnect_repository(populated.repository.repository_id)
+
+        with before_the_transaction(table.client, disconnect), pytest.raises(repositories.UnknownRepository):
+            disconnect()
+        with pytest.raises(repositories.UnknownRepository):
+            disconnect()
         assert finish_deletions() == 1
         assert left_of("repository", populated) == KEPT["repository"]
         assert projects.get_project(populated.project.project_id).name == populated.project.name
         assert len(stored("VENDOR#")) == 2
 
-    def test_a_repository_that_is_connected_again_starts_clean(self, world: World, company: Company):
+    def test_a_repository_that_is_connected_again_starts_clean(self, world, company):
         first = world.connected_repository(company, name="shop")
         make_scan(first, issues=[make_issue(1)])
         repositories.disconnect_repository(first.repository_id)
@@ -194,20 +186,9 @@ class TestRepository:
         assert repositories.get_repository(again.repository_id) == again
         assert (again.links, again.preview_used) == ((), False)
 
-    def test_a_repository_is_disconnected_once(self, populated: PopulatedOrganization):
-        def disconnect() -> None:
-            repositories.disconnect_repository(populated.repository.repository_id)
-
-        with before_the_transaction(table.client, disconnect), pytest.raises(repositories.UnknownRepository):
-            disconnect()
-        with pytest.raises(repositories.UnknownRepository):
-            disconnect()
-
 
 class TestOrganization:
-    def test_only_the_reserved_slug_and_the_expiring_ledger_are_left(
-        self, api: Api, world: World, populated: PopulatedOrganization, now: FakeClock
-    ):
+    def test_only_the_reserved_slug_and_the_expiring_ledger_are_left(self, api, world, populated, now):
         populate_organization(world)
         company, own_id = populated.company, id_part(populated.company.organization_id)
         before = [item for item in table_dump() if own_id not in str(item)]
@@ -228,9 +209,9 @@ class TestOrganization:
         assert slug["expiresAt"] == now.seconds + 90 * 86_400
         # Findings that were in flight find no project and no organization.
         with pytest.raises(organizations.UnknownOrganization):
-            detections.record_detection(detection(populated.project.project_id, "hotjar"))
+            intake.record_detection(detection(populated.project.project_id, "hotjar"))
 
-    def test_the_audit_log_of_every_month_is_deleted(self, world: World, now: FakeClock):
+    def test_the_audit_log_of_every_month_is_deleted(self, world, now):
         now.seconds = 1_763_596_800.0  # 2025-11-20
         company = world.company()
         for _ in range(3):
@@ -243,7 +224,7 @@ class TestOrganization:
         finish_deletions()
         assert stored_pks("AUDITLOG#") == set()
 
-    def test_keys_members_and_invitations_end_at_once(self, api: Api, world: World, populated: PopulatedOrganization):
+    def test_keys_members_and_invitations_end_at_once(self, api, world, populated):
         member = world.member(populated.company, "admin")
         deletions.delete_organization(populated.company.organization_id)
         assert [api.get("/v1/projects", secret).status for secret in populated.keys] == [401, 401]
@@ -254,7 +235,7 @@ class TestOrganization:
             assert api.get("/v1/organizations", token).data == []
         assert invitees.list_for_address(f"invited-{populated.project.slug}@example.com") == []
 
-    def test_any_number_of_members_end_before_the_call_does(self, world: World, company: Company):
+    def test_any_number_of_members_end_before_the_call_does(self, world, company):
         # 40 in the first transaction, then pages of 100. Written directly: moto copies the table for each leg.
         profile = get_profile(company.owner.user_id)
         membership = organizations.Membership(
@@ -270,7 +251,9 @@ class TestOrganization:
         # The event of the key is sent by the next sweep.
         assert kinds_containing(id_part(company.organization_id)) == {"SLUG", "OUTBOX"}
 
-    def test_the_maximum_of_keys_is_deleted_in_one_transaction(self, world: World, company: Company):
+    def test_the_maximum_of_keys_is_deleted_in_one_transaction_and_one_that_is_created_meanwhile_too(
+        self, world, company
+    ):
         for _ in range(50):
             world.key(company)
         for _ in range(45):
@@ -279,11 +262,9 @@ class TestOrganization:
             deletions.delete_organization(company.organization_id, company.owner.user_id)
         first = next(call for call in calls if call.operation == "TransactWriteItems")
         assert len(first.parameters["TransactItems"]) <= 100
-        assert stored_pks("KH#") == set()
-
-    def test_a_key_that_is_created_during_the_deletion_is_deleted_too(self, world: World, company: Company):
-        with before_the_transaction(table.client, lambda: world.key(company)):
-            deletions.delete_organization(company.organization_id)
+        late = world.company()
+        with before_the_transaction(table.client, lambda: world.key(late)):
+            deletions.delete_organization(late.organization_id)
         assert stored_pks("KH#") == set()
 
 
@@ -315,9 +296,7 @@ class TestPages:
         assert len(stored("INBOX#")) == 115
         assert finish_deletions() == 1
 
-    def test_everything_is_removed_twice_if_the_first_pass_takes_longer_than_late_writers(
-        self, world: World, company: Company, now: FakeClock
-    ):
+    def test_everything_is_removed_twice_if_the_first_pass_takes_longer_than_late_writers(self, world, company, now):
         scan = make_scan(world.connected_repository(company), status="running")
         findings.put_findings(scan.scan_id, 1, [make_issue(1)])
         for number in range(120):
@@ -329,9 +308,7 @@ class TestPages:
         assert (stored("SCAN#"), stored_pks("SCAN#")) == ([], set())
 
     @pytest.mark.parametrize("kind", KEPT)
-    def test_what_is_on_later_pages_is_removed(
-        self, kind: str, world: World, company: Company, now: FakeClock, monkeypatch: pytest.MonkeyPatch
-    ):
+    def test_what_is_on_later_pages_is_removed(self, kind, world, company, now, monkeypatch):
         monkeypatch.setattr(leftovers, "_PAGE", 1)
         monkeypatch.setattr(feedback, "_PAGE", 1)
         populate_organization(world, company)
@@ -346,7 +323,7 @@ class TestPages:
             assert repositories.get_repository(last.repository.repository_id).links == ()
 
     @pytest.mark.usefixtures("many")
-    def test_a_large_deletion_doesnt_delay_a_small_one(self, world: World):
+    def test_a_large_deletion_doesnt_delay_a_small_one(self, world):
         other = world.company()
         small = make_project(other, "Small")
         vendors.decide_vendor(small, "segment", "approved", other.owner.user_id)
@@ -355,7 +332,7 @@ class TestPages:
         left = [it["sk"]["S"] for it in stored("VENDOR#")]
         assert (any("segment" in sk for sk in left), len(left) > 100) == (False, True)
 
-    def test_a_failing_deletion_stops_no_other(self, company: Company):
+    def test_a_failing_deletion_stops_no_other(self, company):
         first, second = make_project(company, "First"), make_project(company, "Second")
         for project in (first, second):
             vendors.decide_vendor(project, "segment", "approved", company.owner.user_id)
@@ -375,7 +352,7 @@ class TestPages:
 class TestDuringADeletion:
     """Requests that run while their project is being deleted."""
 
-    def test_unlocking_finds_no_scan_and_charges_nothing(self, world: World, company: Company):
+    def test_unlocking_finds_no_scan_and_charges_nothing(self, world, company):
         scan = make_scan(world.connected_repository(company), issues=[make_issue(n) for n in range(1, 6)])
         world.credits(company, 50)
         delete_project(scan.project_id)
@@ -384,7 +361,7 @@ class TestDuringADeletion:
             unlocks.charge(scan, company.owner.user_id, outbox.new_entry("scan-execution", {}))
         assert billing.get_billing(company.organization_id)[1].credits == 50
 
-    def test_a_scan_is_not_started_again(self, api: Api, world: World, company: Company):
+    def test_a_scan_is_not_started_again(self, api, world, company):
         repository = world.connected_repository(company)
 
         def start(key: str) -> Any:
@@ -397,7 +374,7 @@ class TestDuringADeletion:
         assert start("k").status in {202, 404}
         assert start("another").error["code"] == "REPOSITORY_NOT_LINKED"
 
-    def test_lists_and_items_are_complete_until_the_sweep_runs(self, api: Api, populated: PopulatedOrganization):
+    def test_lists_and_items_are_complete_until_the_sweep_runs(self, api, populated):
         projects.delete_project(populated.project)
         token = populated.company.owner.token
         for item in api.get("/v1/inbox", token).data:
@@ -409,7 +386,7 @@ class TestDuringADeletion:
         assert api.get("/v1/code-audit/repositories", token).data[0]["projects"] == []
 
 
-def test_nothing_is_removed_a_second_time_before_late_writers_have_ended(company: Company, now: FakeClock):
+def test_nothing_is_removed_a_second_time_before_late_writers_have_ended(company, now):
     projects.delete_project(make_project(company))
     assert clean_up() == 0
     before = table_dump()
@@ -419,10 +396,3 @@ def test_nothing_is_removed_a_second_time_before_late_writers_have_ended(company
     now.advance(1)
     assert clean_up() == 1
     assert stored_pks("DELETIONS") == set()
-
-
-def test_an_attempt_at_an_issue_is_deleted_with_its_item(populated: PopulatedOrganization):
-    assert len(issue_attempts.list_attempts().attempts) == 1
-    projects.delete_project(populated.project)
-    clean_up()
-    assert issue_attempts.list_attempts().attempts == []

@@ -25,7 +25,6 @@ from tests.support.logs import captured_logs
 from tests.support.sqs import FakeSqs
 from tests.support.table import PREPARED
 from tests.support.template import resources
-from tests.support.world import Company
 
 BAD = "a-queue-of-a-later-release"
 
@@ -64,7 +63,7 @@ def counted(lines: str, name: str) -> float:
 
 
 class TestABadEntry:
-    def test_is_skipped_counted_and_logged_by_its_keys_and_stops_no_later_sweep(self, sweep, sqs: FakeSqs, capsys):
+    def test_is_skipped_counted_and_logged_by_its_keys_and_stops_no_later_sweep(self, sweep, sqs, capsys):
         waiting(0, BAD)
         waiting(1)
         with captured_logs() as log:
@@ -79,7 +78,7 @@ class TestABadEntry:
         assert sent(sqs) == [1, 2, 3]
         assert len(table.query(keys.outbox_pk(0)).items) == 1
 
-    def test_of_any_step_stops_no_other_entry(self, sweep, company: Company, sqs: FakeSqs, now):
+    def test_of_any_step_stops_no_other_entry(self, sweep, company, sqs, now):
         """Each step has an entry without any attributes before its valid entries."""
         project = make_project(company)
         projects.delete_project(project)
@@ -93,40 +92,30 @@ class TestABadEntry:
         failed = [line["step"] for line in map(json.loads, log.getvalue().splitlines()) if line["level"] == "ERROR"]
         assert failed == list(STEPS)
 
-    def test_raises_an_alarm(self):
-        alarms = [it["Properties"] for it in resources("AWS::CloudWatch::Alarm").values()]
-        assert [alarm.get("MetricName") for alarm in alarms].count("FailedEntries") == 1
 
+def test_a_refused_message_holds_back_neither_its_queue_nor_others_and_a_broken_queue_is_tried_once(
+    sweep, sqs, monkeypatch
+):
+    refusals = [ServiceError("SendMessage", "KMS.DisabledException")]
+    asked: list[Any] = []
 
-class TestAQueue:
-    def test_a_refused_message_holds_back_neither_its_queue_nor_others(self, sweep, sqs: FakeSqs, monkeypatch):
-        refusals = [ServiceError("SendMessage", "KMS.DisabledException")]
+    def send(**message: Any) -> dict[str, Any]:
+        asked.append(message)
+        if message["QueueUrl"] == Queue.SCAN_PREPARATION.url and refusals:
+            raise refusals.pop()
+        return FakeSqs.send_message(sqs, **message)
 
-        def send(**message: Any) -> dict[str, Any]:
-            if message["QueueUrl"] == Queue.SCAN_PREPARATION.url and refusals:
-                raise refusals.pop()
-            return FakeSqs.send_message(sqs, **message)
-
-        monkeypatch.setattr(sqs, "send_message", send)
-        waiting(0)
-        waiting(1, "scan-execution")
-        waiting(2)
-        assert sweep() == {**NOTHING, "ResentMessages": 2}
-        assert 1 in sent(sqs)
-
-    def test_a_queue_that_times_out_is_tried_once_per_sweep(self, sweep, sqs: FakeSqs, monkeypatch):
-        asked: list[Any] = []
-
-        def send(**message: Any) -> dict[str, Any]:
-            asked.append(message)
-            return FakeSqs.send_message(sqs, **message)
-
-        sqs.broken = True
-        monkeypatch.setattr(sqs, "send_message", send)
-        for number in range(5):
-            waiting(number)
-        assert sweep() == NOTHING
-        assert len(asked) == 1
+    monkeypatch.setattr(sqs, "send_message", send)
+    waiting(0)
+    waiting(1, "scan-execution")
+    waiting(2)
+    assert sweep() == {**NOTHING, "ResentMessages": 2}
+    assert 1 in sent(sqs)
+    sqs.broken = True
+    asked.clear()
+    for number in range(3, 8):
+        waiting(number)
+    assert (sweep(), len(asked)) == (NOTHING, 1)
 
 
 class TestTime:
@@ -138,9 +127,7 @@ class TestTime:
         # No step used any time, so each may use the remaining time divided by the number of remaining steps.
         assert ends == [1_000 + SWEEP_SECONDS / left for left in (4, 3, 2, 1)]
 
-    def test_a_step_that_uses_up_its_time_doesnt_use_up_the_others(
-        self, sweep, company: Company, ticking: Ticking, sqs: FakeSqs, now
-    ):
+    def test_a_step_that_uses_up_its_time_doesnt_use_up_the_others(self, sweep, company, ticking, sqs, now):
         for number in range(120):
             waiting(number)
         projects.delete_project(make_project(company))
@@ -150,9 +137,7 @@ class TestTime:
         assert 0 < finished["ResentMessages"] < 120
         assert finished["FinishedDeletions"] == 1
 
-    def test_a_step_that_runs_out_of_time_is_continued_by_the_next_sweep(
-        self, sweep, ticking: Ticking, sqs: FakeSqs, capsys
-    ):
+    def test_a_step_that_runs_out_of_time_is_continued_by_the_next_sweep(self, sweep, ticking, sqs, capsys):
         """However many earlier entries always fail, the later ones get processed."""
         for number in range(20):
             waiting(number, BAD)
@@ -169,7 +154,7 @@ class TestTime:
         sweep()
         assert table.get(keys.sweep_position("ResentMessages")) is None
 
-    def test_a_run_that_ends_between_partitions_is_continued_with_the_next_one(self, ticking: Ticking):
+    def test_a_run_that_ends_between_partitions_is_continued_with_the_next_one(self, ticking):
         table.put_all(({"pk": f"PK#{name}", "sk": name} for name in "abc"), PREPARED)
         partitions = ["PK#a", "PK#b", "PK#c"]
         ticking(1)  # once for each entry, and after each partition
@@ -180,37 +165,33 @@ class TestTime:
         assert table.get(keys.sweep_position("Test")) is None
         assert [it["sk"] for it in SweepRun("Test", inf).entries(partitions, before="b")] == ["a"]
 
-    def test_a_position_in_another_releases_partition_restarts_the_step(self, sweep, sqs: FakeSqs):
+    def test_a_position_in_another_releases_partition_restarts_the_step(self, sweep, sqs):
         key = keys.sweep_position("ResentMessages")
         table.put(Put({**key._asdict(), "partition": "OUTBOX#99999", "after": "x"}), PREPARED)
         waiting(0)
         assert sweep() == {**NOTHING, "ResentMessages": 1}
         assert table.get(key) is None
 
-    def test_the_sweep_ends_before_the_functions_timeout(self):
+    def test_the_sweep_ends_before_the_functions_timeout_and_a_failed_entry_raises_an_alarm(self):
         timeout = resources("AWS::Serverless::Function")["SweeperFunction"]["Properties"]["Timeout"]
         assert SWEEP_SECONDS + 10 < timeout < 60
+        alarms = [it["Properties"] for it in resources("AWS::CloudWatch::Alarm").values()]
+        assert [alarm.get("MetricName") for alarm in alarms].count("FailedEntries") == 1
 
 
-def test_an_unreadable_partition_hides_no_other(sweep, sqs: FakeSqs):
+def test_an_unreadable_partition_hides_no_other_and_its_error_is_raised(sweep, sqs):
     waiting(0)
     waiting(1, shard=shards.OUTBOX - 1)
 
     def throttled(call: Any, proceed: Callable[[], Any]) -> Any:
         values = call.parameters.get("ExpressionAttributeValues", {})
-        if call.operation == "Query" and values[":pk"] == {"S": keys.outbox_pk(0)}:
-            raise ServiceError("Query", "ThrottlingException")
+        if call.operation == "Query" and values[":pk"]["S"] in {keys.outbox_pk(0), "PK#a", "PK#b"}:
+            raise ServiceError("Query", f"of {values[':pk']['S']}")
         return proceed()
 
-    with intercepted(table.client, throttled), pytest.raises(StepsFailed):
-        sweep()
+    with intercepted(table.client, throttled):
+        with pytest.raises(StepsFailed):
+            sweep()
+        with pytest.raises(ServiceError, match="of PK#a"):
+            list(SweepRun("Test", inf).entries(["PK#a", "PK#b"]))
     assert sent(sqs) == [1]
-
-
-def test_the_error_of_the_first_unreadable_partition_is_raised(monkeypatch: pytest.MonkeyPatch):
-    def fail(pk: str, **_: Any) -> None:
-        raise LookupError(pk)
-
-    monkeypatch.setattr(table, "query", fail)
-    with pytest.raises(LookupError, match="PK#a"):
-        list(SweepRun("Test", inf).entries(["PK#a", "PK#b"]))

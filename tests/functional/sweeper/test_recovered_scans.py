@@ -9,12 +9,11 @@ from controlplane.platform.queues.messages import ExecuteScan, PrepareScan, Queu
 from controlplane.platform.table import leases
 from controlplane.platform.table.leases import MAX_ATTEMPTS
 from controlplane.platform.table.table import table
-from controlplane.scans import execution, reads, recovery, requests
+from controlplane.scans import execution, failures, reads, requests
 from controlplane.scans.items import PREVIEW_FINDINGS
-from controlplane.scans.progress import Coverage
 from tests.functional.sweeper.conftest import NOTHING
 from tests.support.api import Api
-from tests.support.audits import lease_of, make_request, make_scan, stored_repository
+from tests.support.audits import make_request, make_scan, stored_repository
 from tests.support.calls import Call, Proceed, intercepted
 from tests.support.outcomes import Aborted
 from tests.support.scan_line import ScanLine
@@ -36,7 +35,7 @@ def line(world: World, api: Api, sqs: FakeSqs, now) -> ScanLine:
 class TestADeadWorker:
     @pytest.mark.parametrize("operation", ["get_branch_head", "stream_tarball"])
     @pytest.mark.parametrize("repeated_by", ["redelivery", "sweep"])
-    def test_is_replaced_until_the_attempts_are_used_up(self, repeated_by: str, operation: str, line: ScanLine, now):
+    def test_is_replaced_until_the_attempts_are_used_up(self, repeated_by, operation, line, now):
         first = line
         for deaths in (MAX_ATTEMPTS - 1, MAX_ATTEMPTS):
             line.sqs.letters.clear()
@@ -55,7 +54,7 @@ class TestADeadWorker:
                 assert work["failure"]["code"] in {"ABANDONED", "INTERNAL_ERROR"}
                 assert stored_repository(line.repository).get("previewUsed", False) is False
 
-    def test_gets_its_message_resent_once(self, line: ScanLine, sweep, sqs: FakeSqs, now):
+    def test_gets_its_message_resent_once(self, line, sweep, sqs, now):
         scan = make_scan(line.repository, status="running")
         line.forget_unsent()
         now.advance(601)
@@ -70,7 +69,7 @@ class TestADeadWorker:
         assert sweep() == RECOVERED
         assert line.work()["status"] == "failed"
 
-    def test_of_a_request_gets_the_request_s_message_resent(self, line: ScanLine, sweep, sqs: FakeSqs, now):
+    def test_of_a_request_gets_the_request_s_message_resent(self, line, sweep, sqs, now):
         request_id = make_request(line.repository)
         requests.acquire_request(request_id, 30)
         line.forget_unsent()
@@ -82,7 +81,8 @@ class TestADeadWorker:
         assert letter.queue_url == Queue.SCAN_PREPARATION.url
         assert json.loads(letter.body) == PrepareScan(request_id=request_id).model_dump(by_alias=True)
 
-    def test_a_dead_worker_at_the_last_attempt_fails_the_scan(self, line: ScanLine, sweep, api: Api, world: World, now):
+    def test_fails_the_scan_a_minute_after_the_last_attempts_lease(self, line, sweep, api, now):
+        """A running worker isn't taken for a dead one."""
         scan = make_scan(line.repository, status="running")
         for attempt in range(2, MAX_ATTEMPTS + 1):
             now.advance(601)
@@ -93,20 +93,11 @@ class TestADeadWorker:
         assert sweep()["RecoveredScans"] == 0
         now.advance(1)
         assert sweep()["RecoveredScans"] == 1
-        reply = api.get(f"/v1/code-audit/scans/{scan.scan_id}", world.token(line.company.owner.user_id))
+        reply = api.get(f"/v1/code-audit/scans/{scan.scan_id}", line.world.token(line.company.owner.user_id))
         assert (reply.data["status"], reply.data["failure"]["code"]) == ("failed", "ABANDONED")
-        assert line.active is None
-        assert line.watches() == 0
+        assert (line.active, line.watches()) == (None, 0)
 
-    def test_is_not_confused_with_a_running_one(self, line: ScanLine, sweep, now):
-        make_scan(line.repository, status="queued")
-        now.advance(601)
-        execution.acquire_scan(line.scan().scan_id, 420)
-        assert sweep()["RecoveredScans"] == 0
-        now.advance(420 + 60)
-        assert sweep()["RecoveredScans"] == 0
-
-    def test_leaves_its_message_in_the_outbox_if_the_sweep_crashes_too(self, line: ScanLine, sweep, sqs: FakeSqs, now):
+    def test_leaves_its_message_in_the_outbox_if_the_sweep_crashes_too(self, line, sweep, sqs, now):
         make_scan(line.repository, status="running")
         line.forget_unsent()
         now.advance(601)
@@ -118,7 +109,7 @@ class TestADeadWorker:
             return answer
 
         with intercepted(table.client, dies), pytest.raises(Aborted):
-            swept(recovery.recover_scans)
+            swept(failures.recover_scans)
         assert sqs.letters == []
         assert len(line.unsent) == 1
         now.advance(61)
@@ -127,7 +118,7 @@ class TestADeadWorker:
 
 
 class TestAScanThatWaits:
-    def test_is_not_touched_while_its_message_may_be_in_the_queue(self, line: ScanLine, sweep, now):
+    def test_is_not_touched_while_its_message_may_be_in_the_queue(self, line, sweep, now):
         for hours in (4, 24, 95):
             other_line = ScanLine(line.world, line.api, line.sqs, line._set_clock, now())
             assert other_line.start().status == 202
@@ -140,7 +131,7 @@ class TestAScanThatWaits:
             other_line.check_end()
 
     @pytest.mark.parametrize("status", ["starting", "queued", "given back"])
-    def test_ends_after_that_if_its_message_is_lost(self, status: str, line: ScanLine, sweep, sqs: FakeSqs, now):
+    def test_ends_after_that_if_its_message_is_lost(self, status, line, sweep, sqs, now):
         if status == "starting":
             make_request(line.repository)
         else:
@@ -157,11 +148,6 @@ class TestAScanThatWaits:
         assert (line.work()["status"], line.work()["failure"]["code"]) == ("failed", "ABANDONED")
         line.check_end()
 
-    def test_gives_way_to_a_new_one_once_its_message_is_lost(self, line: ScanLine, now):
-        make_request(line.repository)
-        now.advance(LOST_AFTER_SECONDS + 1)
-        assert line.start().status == 202
-
     def test_a_waiting_scan_waits_as_long_as_the_template_retains_messages(self):
         made = resources("AWS::SQS::Queue")
         for name in ("ScanPreparationQueue", "ScanExecutionQueue"):
@@ -177,7 +163,7 @@ class TestAMessageAtItsLastDelivery:
         letter.receives = messages.MAX_RECEIVES - 1
         line.deliver_due()
 
-    def test_that_fails_is_followed_by_another_attempt(self, line: ScanLine, sweep, now):
+    def test_that_fails_is_followed_by_another_attempt(self, line, sweep, now):
         scan = make_scan(line.repository, status="queued")
         line.forget_unsent()
         line.host.failures.append(OSError())
@@ -189,15 +175,10 @@ class TestAMessageAtItsLastDelivery:
         assert (line.work()["status"], line.work()["attempts"]) == ("completed", 2)
         line.check_end()
 
-    def test_that_finds_another_worker_is_discarded(self, line: ScanLine):
+    def test_that_finds_another_worker_is_discarded_and_the_last_attempt_fails_the_scan(self, line, now):
         scan = make_scan(line.repository, status="running")
         self.deliver_last(line, scan.scan_id)
         assert (line.dead_letters(), line.sqs.letters) == ([], [])
-        execution.complete_scan(scan, lease_of(scan), 0, 0, Coverage(1, 1, {}))
-        assert line.active is None
-
-    def test_a_failed_last_delivery_at_the_last_attempt_is_a_dead_letter_of_a_failed_scan(self, line: ScanLine, now):
-        scan = make_scan(line.repository, status="running")
         for _ in range(MAX_ATTEMPTS - 2):
             now.advance(421)
             execution.acquire_scan(scan.scan_id, 420)
@@ -208,7 +189,7 @@ class TestAMessageAtItsLastDelivery:
         assert (line.work()["status"], line.active) == ("failed", None)
 
 
-def test_an_ended_scan_leaves_nothing_to_sweep(line: ScanLine, sweep, now):
+def test_an_ended_scan_leaves_nothing_to_sweep(line, sweep, now):
     line.start()
     line.run_to_the_end()
     line.check_end()

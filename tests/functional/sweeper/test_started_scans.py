@@ -9,14 +9,11 @@ from controlplane.platform.queues import outbox
 from controlplane.platform.queues.messages import Queue
 from controlplane.platform.table.table import Put
 from controlplane.scans import failures, queue, reads, requests
-from controlplane.scans import starts as scan_starts
-from controlplane.scans.causes import Cause
-from controlplane.scans.items import Failure, RequestItem
-from controlplane.scans.queue import QueuedScan
+from controlplane.scans import queue as scan_starts
+from controlplane.scans.items import Cause, Failure, QueuedScan, RequestItem
 from sweeper.service import sweep
 from tests.support.audits import stored_repository
 from tests.support.code_host import SHA
-from tests.support.sqs import FakeSqs
 from tests.support.world import World
 
 
@@ -35,7 +32,7 @@ def fail(repository: RepositoryItem, code: str) -> RequestItem:
     return request
 
 
-def test_a_scan_that_is_due_is_queued_and_started_in_one_sweep(world: World, sqs: FakeSqs, now):
+def test_a_scan_that_is_due_is_queued_and_started_in_one_sweep(world, sqs, now):
     repository = linked(world, schedule="daily")
     now.advance(86_401)
     counts = sweep()
@@ -46,7 +43,7 @@ def test_a_scan_that_is_due_is_queued_and_started_in_one_sweep(world: World, sqs
     assert sweep()["ScheduledScans"] == 0
 
 
-def test_a_pull_request_that_waits_is_started_and_an_unwanted_one_dropped(world: World, sqs: FakeSqs):
+def test_a_pull_request_that_waits_is_started_and_an_unwanted_one_dropped(world, sqs):
     wanted, unwanted = linked(world, pull_request_scans_enabled=True), linked(world)
     for repository in (wanted, unwanted):
         repository_id, project_id = repository.repository_id, repository.links[0].project_id
@@ -60,9 +57,7 @@ def test_a_pull_request_that_waits_is_started_and_an_unwanted_one_dropped(world:
 
 
 @pytest.mark.parametrize(("code", "wait"), [("CODE_HOST_UNAVAILABLE", 300), ("ACCESS_LOST", 3_600)])
-def test_a_scan_that_the_code_host_prevents_is_started_again_after_a_while_for_a_day(
-    code: str, wait: int, world: World, sqs: FakeSqs, now
-):
+def test_a_scan_that_the_code_host_prevents_is_started_again_after_a_while_for_a_day(code, wait, world, sqs, now):
     repository = linked(world, scan_on_push=True)
     repository_id, cause = repository.repository_id, Cause("push")
 
@@ -85,7 +80,7 @@ def test_a_scan_that_the_code_host_prevents_is_started_again_after_a_while_for_a
     assert not fails()
 
 
-def test_a_scan_that_is_started_again_replaces_no_newer_one(world: World, sqs: FakeSqs, now):
+def test_a_scan_that_is_started_again_replaces_no_newer_one(world, sqs, now):
     repository = linked(world, scan_on_push=True, schedule="daily")
     repository_id, project_id = repository.repository_id, repository.links[0].project_id
     queue.enqueue(QueuedScan.of(repository_id, project_id, Cause("push")))
@@ -99,9 +94,27 @@ def test_a_scan_that_is_started_again_replaces_no_newer_one(world: World, sqs: F
     assert "activeRequestId" not in stored_repository(repository)
 
 
-def test_a_report_that_was_not_sent_is_sent(world: World, sqs: FakeSqs, now):
+def test_a_report_that_was_not_sent_is_sent(world, sqs, now):
     repository = linked(world)
     outbox.write(report_entry(repository.repository_id, repository.links[0].project_id, 12))
     now.advance(61)
     assert sweep()["ResentMessages"] == 1
     assert len(sqs.at(Queue.GITHUB_EVENTS.url)) == 1
+
+
+def test_scans_wait_until_they_may_start_the_oldest_first_and_a_newer_entry_is_never_dropped(world, now):
+    repository = linked(world)
+    place, cause = (repository.repository_id, repository.links[0].project_id), Cause("pull_request", 9)
+    older = QueuedScan.of(*place, cause, wait_seconds=5)
+    queue.enqueue(older)
+    now.advance(1)
+    newer = QueuedScan.of(*place, Cause("pull_request", 1))
+    queue.enqueue(newer)
+    for seconds, waiting in ((3.5, [newer]), (0.5, [older, newer])):
+        now.advance(seconds)
+        assert queue.list_queued(repository.repository_id) == waiting
+    replaced = QueuedScan.of(*place, cause)
+    queue.enqueue(replaced)
+    for dropped, left in ((older, [newer, replaced]), (replaced, [newer])):
+        queue.drop(dropped)
+        assert queue.list_queued(repository.repository_id) == left

@@ -18,16 +18,13 @@ from controlplane.projects import store as projects
 from controlplane.scans import reads
 from sweeper.app import handler
 from sweeper.service import StepsFailed
-from tests.functional.conftest import FakeClock
 from tests.functional.projects.builders import make_project
 from tests.functional.sweeper.conftest import NOTHING
-from tests.support.api import Api
 from tests.support.audits import make_issue, make_scan
 from tests.support.crashes import dies_at
 from tests.support.populated_organization import populate_organization
-from tests.support.sqs import FakeSqs
 from tests.support.table import PREPARED
-from tests.support.world import Company, World, table_dump
+from tests.support.world import table_dump
 
 REQUEST_ID = "spr_" + "0" * 34
 EVENT = Path(__file__).parents[3] / "events" / "sweeper_sweep.json"
@@ -43,9 +40,7 @@ def stored_partitions(prefix: str) -> int:
     return sum(item["pk"]["S"].startswith(prefix) for item in table_dump())
 
 
-def test_a_sweep_without_work_changes_nothing_and_leaves_expiring_items_alone(
-    company: Company, api: Api, world: World, sqs: FakeSqs, now: FakeClock
-):
+def test_a_sweep_without_work_changes_nothing_and_leaves_expiring_items_alone(company, api, world, sqs, now):
     world.invitation(company, "grace@example.com")
     code = {"clientId": "assent-cli", "codeChallenge": "x" * 43, "codeChallengeMethod": "S256"}
     assert api.post("/v1/auth/device/code", json_body=code).status == 201
@@ -55,53 +50,42 @@ def test_a_sweep_without_work_changes_nothing_and_leaves_expiring_items_alone(
         assert handler(json.loads(EVENT.read_text()), None) == NOTHING
         assert (table_dump(), sqs.letters) == (before, [])
     # The expired ones aren't listed, though they still exist.
-    assert invitations.list_invitations(company.organization_id, 50, None).invitations == []
+    assert invitations.list_invitations(company.organization_id, 50, None).items == []
 
 
-class TestResentMessages:
-    def test_messages_are_sent_to_their_own_queues_after_a_minute_and_once(self, sweep, sqs: FakeSqs, now: FakeClock):
-        for _ in range(20):
-            waits()
-        now.advance(60)
-        assert sweep() == NOTHING
-        now.advance(1)
-        waits(ExecuteScan(scan_id="scn_" + "0" * 34), Queue.SCAN_EXECUTION)
-        assert sweep() == {**NOTHING, "ResentMessages": 20}
-        assert {letter.queue_url for letter in sqs.letters} == {Queue.SCAN_PREPARATION.url}
-        expected = {"kind": "prepare-scan", "version": 1, "requestId": REQUEST_ID}
-        assert [json.loads(letter.body) for letter in sqs.letters] == [expected] * 20
-        now.advance(61)
-        assert [sweep()["ResentMessages"] for _ in range(2)] == [1, 0]
-        (letter,) = sqs.at(Queue.SCAN_EXECUTION.url)
-        assert json.loads(letter.body)["kind"] == "execute-scan"
-        assert stored_partitions("OUTBOX#") == 0
-
-    def test_unsent_messages_remain_and_delay_no_other_step(
-        self, sweep, company: Company, sqs: FakeSqs, now: FakeClock
-    ):
+def test_messages_are_sent_to_their_own_queues_after_a_minute_and_once(sweep, sqs, now):
+    for _ in range(20):
         waits()
-        projects.delete_project(make_project(company))
-        now.advance(SETTLED_AFTER_SECONDS)
-        sqs.broken = True
-        assert sweep() == {**NOTHING, "FinishedDeletions": 1}
-        assert stored_partitions("DELETIONS") == 0
-        sqs.broken = False
-        assert sweep() == {**NOTHING, "ResentMessages": 1}
-
-    def test_messages_are_sent_again_if_the_sweep_crashed_before_recording_them(
-        self, sweep, sqs: FakeSqs, now: FakeClock
-    ):
-        waits()
-        now.advance(61)
-        with dies_at("DeleteItem", applied=False), pytest.raises(StepsFailed):
-            sweep()
-        assert sweep()["ResentMessages"] == 1
-        assert len(sqs.letters) == 2
+    now.advance(60)
+    assert sweep() == NOTHING
+    now.advance(1)
+    waits(ExecuteScan(scan_id="scn_" + "0" * 34), Queue.SCAN_EXECUTION)
+    assert sweep() == {**NOTHING, "ResentMessages": 20}
+    assert {letter.queue_url for letter in sqs.letters} == {Queue.SCAN_PREPARATION.url}
+    expected = {"kind": "prepare-scan", "version": 1, "requestId": REQUEST_ID}
+    assert [json.loads(letter.body) for letter in sqs.letters] == [expected] * 20
+    now.advance(61)
+    assert [sweep()["ResentMessages"] for _ in range(2)] == [1, 0]
+    (letter,) = sqs.at(Queue.SCAN_EXECUTION.url)
+    assert json.loads(letter.body)["kind"] == "execute-scan"
+    assert stored_partitions("OUTBOX#") == 0
 
 
-def test_issue_attempts_without_a_worker_are_resumed(
-    sweep, company: Company, world: World, sqs: FakeSqs, now: FakeClock
-):
+def test_unsent_messages_remain_delay_no_other_step_and_are_sent_again_after_a_crash(sweep, company, sqs, now):
+    waits()
+    projects.delete_project(make_project(company))
+    now.advance(SETTLED_AFTER_SECONDS)
+    sqs.broken = True
+    assert sweep() == {**NOTHING, "FinishedDeletions": 1}
+    assert stored_partitions("DELETIONS") == 0
+    sqs.broken = False
+    with dies_at("DeleteItem", applied=False), pytest.raises(StepsFailed):
+        sweep()
+    assert sweep() == {**NOTHING, "ResentMessages": 1}
+    assert len(sqs.letters) == 2
+
+
+def test_issue_attempts_without_a_worker_are_resumed(sweep, company, world, sqs, now):
     found = world.finding(company, source="code-audit", rule_id="r")
     issue_attempts.begin_attempt(found.item_id, company.owner.user_id)
     assert sweep() == NOTHING
@@ -112,7 +96,7 @@ def test_issue_attempts_without_a_worker_are_resumed(
     assert json.loads(letter.body)["itemId"] == found.item_id
 
 
-def test_every_kind_of_deletion_is_finished(sweep, world: World, company: Company, now: FakeClock):
+def test_every_kind_of_deletion_is_finished(sweep, world, company, now):
     """test_deletions.py covers what is removed; here the function itself does it, with its own permissions."""
     estates = [populate_organization(world, company if number else None) for number in range(3)]
     repositories.disconnect_repository(estates[1].repository.repository_id)
@@ -124,7 +108,7 @@ def test_every_kind_of_deletion_is_finished(sweep, world: World, company: Compan
     assert stored_partitions("DELETIONS") == 0
 
 
-def test_superseded_scans_expire_from_then_on(sweep, world: World, company: Company, now: FakeClock):
+def test_superseded_scans_expire_from_then_on(sweep, world, company, now):
     repository = world.connected_repository(company)
     first = make_scan(repository, issues=[make_issue()])
     now.advance(1)

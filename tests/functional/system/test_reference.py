@@ -15,7 +15,6 @@ from controlplane.platform.core.settings import settings
 from scripts import artifacts
 from scripts.openapi.texts import DOCUMENT
 from system import documents
-from tests.support.api import Api, Reply
 from tests.support.each import each
 from tests.support.operations import operations
 from tests.support.world import table_dump
@@ -53,17 +52,17 @@ class Page(HTMLParser):
 
 
 @pytest.fixture
-def shown(api: Api) -> Reply:
+def shown(api):
     return api.get("/docs")
 
 
 @pytest.fixture
-def page(shown: Reply) -> Page:
+def page(shown):
     return Page(shown.text)
 
 
 @each("path", DOCUMENTS)
-def test_a_document_is_sent_to_everybody_until_it_is_known(path: str, api: Api):
+def test_a_document_is_sent_to_everybody_until_it_is_known(path, api):
     first = api.get(path)
     assert (first.status, BASE in first.text) == (200, True)
     assert api.get(path, "assent_unknown").status == 200
@@ -80,7 +79,7 @@ def test_a_document_is_sent_to_everybody_until_it_is_known(path: str, api: Api):
 
 
 class TestPage:
-    def test_the_page_renders_the_document_with_its_own_script_and_leads_to_every_operation(self, page: Page):
+    def test_the_page_renders_the_document_with_its_own_script_and_leads_to_every_operation(self, page):
         assert page.all("spec-url", "redoc") == ["docs/redoc.json"]
         assert page.all("download-definition-url", "redoc") == ["openapi.json"]
         # None without npm, where the page is only a list. The browser tests need it.
@@ -88,7 +87,7 @@ class TestPage:
             assert re.fullmatch(r"docs/script\.[0-9a-f]{16}\.js", script)
         assert {*(f"docs/{name}.md" for name in DESCRIBED), f"{PAGES}/"} <= {*page.all("href", "a")}
 
-    def test_the_page_allows_its_own_script_and_no_inline_code_and_links_to_its_other_formats(self, shown: Reply):
+    def test_the_page_allows_its_own_script_and_no_inline_code_and_links_to_its_other_formats(self, shown):
         policy = shown.headers["content-security-policy"]
         assert all(part in policy for part in ("default-src 'none'", "script-src 'self';"))
         assert "unsafe" not in policy
@@ -98,15 +97,15 @@ class TestPage:
         assert '<docs/introduction.md>; rel="alternate"; type="text/markdown"' in shown.headers["link"]
         assert '<openapi.json>; rel="service-desc"; type="application/json"' in shown.headers["link"]
 
-    def test_the_page_loads_nothing_from_elsewhere(self, page: Page):
+    def test_the_page_loads_nothing_from_elsewhere_and_works_below_a_stage(self, page):
         for tag, attributes in page.tags:
             assert tag not in {"style", "iframe", "object", "embed", "base", "form"}
-            assert "style" not in attributes
-            assert not [name for name in attributes if name.startswith("on")]
+            assert not [name for name in attributes if name.startswith("on") or name == "style"]
         for address in [*page.all("src"), *page.all("href", "link")]:
             assert address.startswith("data:image/svg") or not urlsplit(address).scheme
+        assert not any(address.startswith("/") for address in [*page.all("src"), *page.all("href")])
 
-    def test_the_page_has_no_broken_links(self, page: Page, api: Api):
+    def test_the_page_has_no_broken_links(self, page, api):
         anchors = page.all("id")
         assert len(anchors) == len(set(anchors))
         for address in page.all("href"):
@@ -116,9 +115,6 @@ class TestPage:
                 target = urljoin(f"{BASE}/docs", address)
                 if target.startswith(BASE):
                     assert api.get(urlsplit(target).path).status == 200, address
-
-    def test_the_page_works_below_a_stage(self, page: Page):
-        assert not any(address.startswith("/") for address in [*page.all("src"), *page.all("href")])
 
     @each(
         ("accept", "is_markdown"),
@@ -133,7 +129,7 @@ class TestPage:
             *((accept, False) for accept in ("", "*/*", "text/*", "text/html", ";;,")),
         ],
     )
-    def test_the_page_is_markdown_for_clients_that_prefer_it(self, accept: str, is_markdown: bool, api: Api):
+    def test_the_page_is_markdown_for_clients_that_prefer_it(self, accept, is_markdown, api):
         reply = api.get("/docs", headers={"Accept": accept})
         assert reply.headers["content-type"] == f"text/{'markdown' if is_markdown else 'html'}; charset=utf-8"
         assert reply.headers["vary"] == "Accept, Accept-Encoding"
@@ -141,7 +137,7 @@ class TestPage:
 
 
 class TestFile:
-    def test_every_operation_has_a_markdown_file(self, api: Api):
+    def test_every_operation_has_a_markdown_file(self, api):
         for operation in operations():
             if operation.route.include_in_schema:
                 reply = api.get(f"/docs/{operation.route.operation_id}.md")
@@ -150,7 +146,7 @@ class TestFile:
                 assert f"`{operation.method} {operation.path}`" in reply.text
         assert {path.stem for path in FILES.glob("*.md")} == {*DESCRIBED, "errors", "introduction"}
 
-    def test_assets_of_the_page_are_cacheable_forever(self, page: Page, api: Api):
+    def test_assets_of_the_page_are_cacheable_forever(self, page, api):
         loaded = [*page.all("src"), *[a["href"] for tag, a in page.tags if a.get("rel") == "stylesheet"]]
         assert len(loaded) == 1 + len(page.all("src", "script"))
         for address in loaded:
@@ -159,7 +155,7 @@ class TestFile:
             assert re.search(r"\.[0-9a-f]{16}\.(css|js)$", str(address))
 
     @pytest.mark.parametrize("name", ["errors.md", "introduction.md"])
-    def test_links_in_markdown_files_work(self, name: str, api: Api):
+    def test_links_in_markdown_files_work(self, name, api):
         text = api.get(f"/docs/{name}").text
         links = set(re.findall(r"\]\(([^)\s]+)\)", text))
         assert links
@@ -175,51 +171,37 @@ class TestFile:
             *("CREATEPROJECT.md", "createProject", "createProject.md ", "createProject.md%00"),
         ],
     )
-    def test_returns_404_for_any_other_name(self, name: str, api: Api):
+    def test_returns_404_for_any_other_name(self, name, api):
         reply = api.get(f"/docs/{unquote(name, errors='replace')}")
         assert (reply.status, reply.code) == (404, "NOT_FOUND")
 
 
-class TestLlms:
-    def test_llms_txt_has_the_form_of_llmstxt_org(self, api: Api):
-        reply = api.get("/llms.txt")
-        assert reply.headers["content-type"] == "text/plain; charset=utf-8"
-        lines = reply.text.splitlines()
-        assert lines[0].startswith("# ")
-        assert lines[2].startswith("> ")
-        sections = [line for line in lines if line.startswith("## ")]
-        assert sections[-1] == "## Optional"
-        for line in reply.text.partition("\n## ")[2].splitlines()[1:]:
-            assert not line or line.startswith("## ") or re.match(rf"- \[[^\]]+\]\({BASE}/[^)\s]+\): .+", line), line
-
-    def test_llms_txt_lists_every_operation_and_only_working_urls(self, api: Api):
-        addresses = re.findall(r"\]\(([^)]+)\)", api.get("/llms.txt").text)
-        listed = [address for address in addresses if address.endswith(".md")]
-        assert {f"{BASE}/docs/{name}.md" for name in DESCRIBED} <= set(listed)
-        for address in addresses:
-            assert api.get(urlsplit(address).path).status == 200
+def test_llms_txt_has_the_form_of_llmstxt_org_and_lists_every_operation(api):
+    reply = api.get("/llms.txt")
+    assert reply.headers["content-type"] == "text/plain; charset=utf-8"
+    lines = reply.text.splitlines()
+    assert (lines[0][:2], lines[2][:2]) == ("# ", "> ")
+    assert [line for line in lines if line.startswith("## ")][-1] == "## Optional"
+    for line in reply.text.partition("\n## ")[2].splitlines()[1:]:
+        assert not line or line.startswith("## ") or re.match(rf"- \[[^\]]+\]\({BASE}/[^)\s]+\): .+", line), line
+    addresses = re.findall(r"\]\(([^)]+)\)", reply.text)
+    assert {f"{BASE}/docs/{name}.md" for name in DESCRIBED} <= {*addresses}
+    for address in addresses:
+        assert api.get(urlsplit(address).path).status == 200
 
 
-class TestOpenapi:
-    def test_openapi_is_the_committed_document_with_this_deployments_urls(self, api: Api):
-        reply = api.get("/openapi.json")
-        committed = DOCUMENT.read_text(encoding="utf-8")
-        served = committed.replace("https://api.assent.example", BASE).replace(
-            "https://dashboard.assent.example", PAGES
-        )
-        assert reply.body == json.loads(served)
-        assert reply.headers["content-type"] == "application/json"
-
-    def test_openapi_names_the_contact(self, api: Api, monkeypatch: pytest.MonkeyPatch):
-        assert api.get("/openapi.json").body["info"]["contact"]["email"] == "api@assent.example"
-        monkeypatch.setitem(settings.__dict__, "contact_email", "help@assent.test")
-        assert api.get("/openapi.json").body["info"]["contact"]["email"] == "help@assent.test"
+def test_openapi_is_the_committed_document_with_this_deployments_urls_and_contact(api, monkeypatch):
+    reply = api.get("/openapi.json")
+    committed = DOCUMENT.read_text(encoding="utf-8").replace("https://api.assent.example", BASE)
+    assert reply.body == json.loads(committed.replace("https://dashboard.assent.example", PAGES))
+    assert reply.headers["content-type"] == "application/json"
+    assert reply.body["info"]["contact"]["email"] == "api@assent.example"
+    monkeypatch.setitem(settings.__dict__, "contact_email", "help@assent.test")
+    assert api.get("/openapi.json").body["info"]["contact"]["email"] == "help@assent.test"
 
 
 class TestPacked:
-    def test_compressed_documents_are_served_like_uncompressed_ones(
-        self, api: Api, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ):
+    def test_compressed_documents_are_served_like_uncompressed_ones(self, api, tmp_path, monkeypatch):
         before = {path: api.get(path) for path in [*DOCUMENTS, "/docs/nothing.md", "/docs/introduction.md.gz"]}
         shutil.copytree(FILES, tmp_path / "reference")
         artifacts.pack(tmp_path)
@@ -234,7 +216,7 @@ class TestPacked:
 
 class TestAddresses:
     @pytest.mark.parametrize("suffix", [".html", ".json", ".md"])
-    def test_urls_with_special_characters_break_no_document(self, suffix: str, tmp_path: Path):
+    def test_urls_with_special_characters_break_no_document(self, suffix, tmp_path):
         """An operator controls this setting, but special characters must still be escaped."""
         file = tmp_path / f"file{suffix}"
         file.write_text('"https://api.assent.example"', encoding="utf-8")

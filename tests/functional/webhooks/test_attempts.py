@@ -3,11 +3,12 @@
 import pytest
 
 from controlplane.notify import webhook_deliveries, webhooks
-from controlplane.notify.webhook_deliveries import EndpointBusy, Held, UnknownDelivery
-from controlplane.notify.webhook_items import TIMEOUT, Attempt
+from controlplane.notify.webhook_deliveries import EndpointBusy, UnknownDelivery
+from controlplane.notify.webhooks import TIMEOUT, Attempt
 from controlplane.platform.core.ids import EventId
 from controlplane.platform.queues import messages
 from controlplane.platform.table import keys
+from controlplane.platform.table.leases import Held
 from controlplane.platform.table.table import Delete, Update, table
 from tests.support.endpoints import FAILED, begin, delivered, endpoint
 from tests.support.table import PREPARED
@@ -41,21 +42,18 @@ def test_an_endpoint_rests_longer_after_each_timeout_until_it_answers(company, n
     assert webhooks.get_webhook(webhook.webhook_id) == webhook
 
 
-def test_a_slow_failure_counts_as_slow(company):
+def test_a_slow_failure_counts_as_slow_and_an_endpoint_that_is_enabled_again_rests_no_more(company):
     webhook = endpoint(company)
     for _ in range(3):
         attempt(company, webhook, FAILED._replace(milliseconds=2_001))
     with pytest.raises(EndpointBusy) as busy:
         attempt(company, webhook, SUCCEEDED)
     assert busy.value.seconds == 60
-
-
-def test_an_endpoint_that_is_enabled_again_rests_no_more(company):
-    webhook = endpoint(company)
-    attempt(company, webhook, TIMED_OUT)
+    timed_out = endpoint(company)
+    attempt(company, timed_out, TIMED_OUT)
     for status in ("disabled", "enabled"):
-        webhooks.update_webhook(webhook, {"status": status}, company.owner.user_id)
-    assert webhooks.get_webhook(webhook.webhook_id) == webhook
+        webhooks.update_webhook(timed_out, {"status": status}, company.owner.user_id)
+    assert webhooks.get_webhook(timed_out.webhook_id) == timed_out
 
 
 @pytest.mark.parametrize(("seconds", "status"), [(86_399, "enabled"), (86_400, "disabled")])

@@ -222,17 +222,6 @@ def test_at_most_two_attempts_at_an_endpoint_run_at_the_same_time(line, company,
     assert {it.status for it in line.deliveries(webhook)} == {"succeeded"}
 
 
-def test_a_message_that_cannot_be_read_is_retried_and_then_dead_lettered(line, now):
-    line.sqs.send_message(QueueUrl=Queue.NOTIFICATIONS.url, MessageBody='{"kind": "deliver-webhook", "version": 1}')
-    for seconds in (5, 20, 80, 320):
-        line.work()
-        assert line.sqs.next_at(Queue.NOTIFICATIONS.url) == now() + seconds
-        now.advance(seconds)
-    line.work()
-    (dead,) = line.sqs.at(Queue.NOTIFICATIONS.dead_letters_url)
-    assert dead.attributes["reason"]["StringValue"].startswith("malformed: ")
-
-
 def test_a_delivery_to_a_disabled_or_deleted_endpoint_is_not_sent(line, company, now):
     disabled, deleted = endpoint(company), endpoint(company)
     line.receiver.answer = 500
@@ -243,3 +232,14 @@ def test_a_delivery_to_a_disabled_or_deleted_endpoint_is_not_sent(line, company,
     assert len(line.receiver.requests) == 2
     (delivery,) = line.deliveries(disabled)
     assert (delivery.status, delivery.log[-1].error) == ("failed", "disabled")
+
+
+def test_a_message_that_cannot_be_read_is_retried_and_then_dead_lettered(line, now):
+    line.sqs.send_message(QueueUrl=Queue.NOTIFICATIONS.url, MessageBody='{"kind": "deliver-webhook", "version": 1}')
+    for seconds in (5, 20, 80, 320):
+        line.work()
+        assert line.sqs.next_at(Queue.NOTIFICATIONS.url) == now() + seconds
+        now.advance(seconds)
+    line.work()
+    (dead,) = line.sqs.at(Queue.NOTIFICATIONS.dead_letters_url)
+    assert dead.attributes["reason"]["StringValue"].startswith("malformed: ")

@@ -71,7 +71,7 @@ class TestErrors:
 
 class TestTimeLimit:
     @each("left, requests", [(60.0, 3), (0.0, 0)])
-    def test_no_attempt_begins_after_the_time_limit(self, left: float, requests: int):
+    def test_no_attempt_begins_after_the_time_limit(self, left, requests):
         with scripted_server(answer({}, 500)) as server:
             client = Boto3Client("dynamodb", server.url, TimeLimit(lambda: left))
             with pytest.raises(AwsError):

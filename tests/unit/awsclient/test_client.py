@@ -8,7 +8,7 @@ import ssl
 import threading
 import time
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from email.utils import format_datetime
 from pathlib import Path
 from typing import Any
@@ -38,7 +38,6 @@ from tests.support.scripted_server import (
 )
 
 ITEM = {"Item": {"pk": {"S": "ORG#1"}, "sk": {"S": "PROJECT#é"}}}
-DAY = timedelta(days=1)
 KEY = {"TableName": "t", "Key": ITEM["Item"]}
 HEAD = b"HTTP/1.1 200 OK\r\ncontent-length: 12\r\n\r\n"
 CONFLICT = {"__type": "com.amazonaws.dynamodb.v20120810#ConditionalCheckFailedException", **ITEM}
@@ -266,12 +265,10 @@ class TestPauses:
             client.get_item(**KEY)
             assert client.get_item(**KEY) == ITEM
 
-    def test_retries_that_succeed_dont_use_up_the_quota(self):
+    def test_retries_that_succeed_dont_use_up_the_quota_and_throttled_ones_cost_less(self):
         with scripted_server(*[answer({}, 503), answer(ITEM)] * 50) as server:
             client = client_of(server.url)
             assert [client.get_item(**KEY) for _ in range(50)] == [ITEM] * 50
-
-    def test_a_throttled_retry_costs_less(self):
         with scripted_server(refusal("ThrottlingException")) as server:
             client = client_of(server.url)
             for _ in range(60):
@@ -350,21 +347,18 @@ class TestClock:
                 assert len(server.requests) == 1
 
 
-class TestTunnel:
-    def test_the_connection_to_a_server_with_tls_leads_through_the_proxy(self, monkeypatch):
-        with scripted_server(raw(b"HTTP/1.1 200 Established\r\n\r\n", stays_open=False)) as proxy:
-            monkeypatch.setenv("HTTPS_PROXY", proxy.url.replace("//", "//ada:secret@"))
-            with pytest.raises(NoAnswer):
-                client_of("https://dynamodb.example.com").get_item(**KEY)
-            head = proxy.requests[0].head
-        assert head.startswith(b"CONNECT dynamodb.example.com:443 HTTP/1.1\r\n")
-        assert b"Proxy-Authorization: Basic YWRhOnNlY3JldA==" in head
-
-    def test_a_proxy_that_refuses_is_no_answer(self, monkeypatch):
-        with scripted_server(raw(b"HTTP/1.1 407 Authenticate\r\n\r\n")) as proxy:
-            monkeypatch.setenv("HTTPS_PROXY", proxy.url)
-            with pytest.raises(NoAnswer, match="ConnectionRefusedError"):
-                client_of("https://dynamodb.example.com").get_item(**KEY)
+def test_the_connection_to_a_server_with_tls_leads_through_the_proxy_unless_it_refuses(monkeypatch):
+    with scripted_server(raw(b"HTTP/1.1 200 Established\r\n\r\n", stays_open=False)) as proxy:
+        monkeypatch.setenv("HTTPS_PROXY", proxy.url.replace("//", "//ada:secret@"))
+        with pytest.raises(NoAnswer):
+            client_of("https://dynamodb.example.com").get_item(**KEY)
+        head = proxy.requests[0].head
+    assert head.startswith(b"CONNECT dynamodb.example.com:443 HTTP/1.1\r\n")
+    assert b"Proxy-Authorization: Basic YWRhOnNlY3JldA==" in head
+    with scripted_server(raw(b"HTTP/1.1 407 Authenticate\r\n\r\n")) as proxy:
+        monkeypatch.setenv("HTTPS_PROXY", proxy.url)
+        with pytest.raises(NoAnswer, match="ConnectionRefusedError"):
+            client_of("https://dynamodb.example.com").get_item(**KEY)
 
 
 @pytest.fixture(scope="module")
@@ -422,7 +416,7 @@ class TestTls:
         assert server.requests == []
 
     def test_tls_is_1_2_or_later(self):
-        assert connection.tls_context(None).minimum_version == ssl.TLSVersion.TLSv1_2
+        assert connection.tls_context(connection.ca_file()).minimum_version == ssl.TLSVersion.TLSv1_2
 
 
 def test_without_credentials_nothing_is_sent(monkeypatch, paused):

@@ -7,7 +7,8 @@ from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
-from controlplane.code_host.github import client, installations
+from controlplane.code_host.github import client, connecting
+from controlplane.code_host.github.app_auth import Quotas
 from controlplane.code_host.github.errors import (
     AccessLost,
     CodeHostError,
@@ -16,7 +17,6 @@ from controlplane.code_host.github.errors import (
     Refused,
     RepositoryGone,
 )
-from controlplane.code_host.github.quotas import Quotas
 from controlplane.code_host.github.reviews import ReviewHost
 from controlplane.code_host.github.transport import Deadline, Request, Response, RetryPolicy, Transport
 from tests.support.each import each
@@ -58,7 +58,7 @@ def reviews(lists: Lists) -> ReviewHost:
 
 class TestPullRequests:
     @each("count", [0, 99, 100, 101, 250])
-    def test_all_open_pull_requests_are_listed(self, count: int):
+    def test_all_open_pull_requests_are_listed(self, count):
         branch = {"sha": "a" * 40, "ref": "main"}
         opened = [{"number": it, "state": "open", "head": branch, "base": branch} for it in range(count)]
         assert [it.number for it in reviews(Lists(opened)).list_open_pull_requests(*DEMO)] == [*range(count)]
@@ -66,7 +66,7 @@ class TestPullRequests:
 
 class TestComments:
     @each("count", [1, 100, 101, 250])
-    def test_a_comment_is_found_on_any_page(self, count: int):
+    def test_a_comment_is_found_on_any_page(self, count):
         comments = [{"id": it, "body": None} for it in range(1, count)]
         lists = Lists([*comments, {"id": count, "body": "Text <!-- marker -->"}])
         assert reviews(lists).find_comment(*DEMO, 2, "<!-- marker -->") == count
@@ -74,7 +74,7 @@ class TestComments:
         assert reviews(lists).find_comment(*DEMO, 2, "<!-- other -->") is None
 
     @each(("status", "error"), [(404, RepositoryGone), (403, AccessLost), (422, Refused)])
-    def test_a_comment_that_is_refused_is_an_error(self, status: int, error: type[CodeHostError]):
+    def test_a_comment_that_is_refused_is_an_error(self, status, error):
         host = reviews(Lists([], status=status))
         for write in (host.create_comment, host.update_comment):
             with pytest.raises(error):
@@ -110,7 +110,7 @@ class TestGranted:
     @staticmethod
     def granted(lists: Lists, monkeypatch: pytest.MonkeyPatch, app: Any = None) -> list[Any]:
         monkeypatch.setattr(client, "get_transport", lambda: (lists, app or auth()))
-        return installations.list_granted(1)
+        return connecting.list_granted(1)
 
     @staticmethod
     def repository(number: int, **changes: Any) -> dict[str, Any]:
@@ -118,12 +118,12 @@ class TestGranted:
         return {"id": number, "owner": {"login": "acme"}, "private": True, **described, **changes}
 
     @each("count", [0, 100, 101, 250])
-    def test_all_repositories_of_an_installation_are_listed(self, count: int, monkeypatch: pytest.MonkeyPatch):
+    def test_all_repositories_of_an_installation_are_listed(self, count, monkeypatch):
         lists = Lists([self.repository(it) for it in range(count)])
         assert [it.hosted_id for it in self.granted(lists, monkeypatch)] == [*range(count)]
         assert lists.asked == max(1, ceil(count / 100))
 
-    def test_a_list_that_is_shorter_than_its_total_ends(self, monkeypatch: pytest.MonkeyPatch):
+    def test_a_list_that_is_shorter_than_its_total_ends(self, monkeypatch):
         assert self.granted(Lists([], content={"repositories": [], "total_count": 1}), monkeypatch) == []
 
     @each(
@@ -146,7 +146,7 @@ class TestGranted:
             self.granted(Lists([], status=status, content=content), monkeypatch)
         assert type(caught.value) is error
 
-    def test_nothing_is_sent_after_the_last_request_of_an_installation(self, monkeypatch: pytest.MonkeyPatch):
+    def test_nothing_is_sent_after_the_last_request_of_an_installation(self, monkeypatch):
         spent = {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "99999999999"}
         lists, app = Lists([], headers=spent), auth()
         assert self.granted(lists, monkeypatch, app) == []

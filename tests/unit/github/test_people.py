@@ -5,17 +5,16 @@ from typing import Any
 
 import pytest
 
-from controlplane.code_host.github import people
+from controlplane.code_host.github import connecting
+from controlplane.code_host.github.connecting import Person
 from controlplane.code_host.github.errors import (
     AccessLost,
     AppNotConfigured,
-    CodeHostError,
     CodeRejected,
     HostUnavailable,
     InstallationGone,
     Refused,
 )
-from controlplane.code_host.github.people import Person
 from controlplane.code_host.github.transport import Response, Transport
 from controlplane.code_host.items import HostedRepository
 from controlplane.platform.core.settings import settings
@@ -30,15 +29,15 @@ CONFIGURED = {
 
 
 def configure(monkeypatch: pytest.MonkeyPatch, **variables: str | None) -> None:
-    monkeypatch.setattr(people, "settings", settings.model_copy(update=CONFIGURED | variables))
+    monkeypatch.setattr(connecting, "settings", settings.model_copy(update=CONFIGURED | variables))
 
 
 @each("missing", [*CONFIGURED])
-def test_people_connect_repositories_once_everything_is_configured(missing: str, monkeypatch: pytest.MonkeyPatch):
+def test_people_connect_repositories_once_everything_is_configured(missing, monkeypatch):
     configure(monkeypatch)
-    assert people.is_configured()
+    assert connecting.is_configured()
     configure(monkeypatch, **{missing: None})
-    assert not people.is_configured()
+    assert not connecting.is_configured()
 
 
 def person(*answers: Response) -> tuple[Person, list[str]]:
@@ -54,7 +53,7 @@ def person(*answers: Response) -> tuple[Person, list[str]]:
 
 
 @each(("total", "pages"), [(0, 1), (100, 1), (101, 2), (1000, 3)])
-def test_a_list_is_read_to_its_end_or_to_its_third_page(total: int, pages: int):
+def test_a_list_is_read_to_its_end_or_to_its_third_page(total, pages):
     visitor, asked = person(Response(200, {}, {"total_count": total, "installations": [{"id": 7}]}))
     assert visitor.list_installations() == [7] * pages
     address = "https://api.github.com/user/installations?per_page=100&page="
@@ -62,7 +61,7 @@ def test_a_list_is_read_to_its_end_or_to_its_third_page(total: int, pages: int):
 
 
 @each(("status", "error"), [(401, AccessLost), (403, AccessLost), (404, AccessLost), (422, Refused), (304, Refused)])
-def test_a_list_that_the_person_cant_see_is_an_error(status: int, error: type[CodeHostError]):
+def test_a_list_that_the_person_cant_see_is_an_error(status, error):
     visitor, _ = person(Response(status, {}, {"total_count": 0, "installations": []}))
     with pytest.raises(error):
         visitor.list_installations()
@@ -75,9 +74,9 @@ def respond(monkeypatch: pytest.MonkeyPatch, status: int, content: Any) -> None:
         return Response(status, {}, content)
 
     configure(monkeypatch)
-    monkeypatch.setattr(people, "read_client_secret", lambda: "secret")
+    monkeypatch.setattr(connecting, "read_client_secret", lambda: "secret")
     host = SimpleNamespace(url=Transport("https://api.github.com").url, send_once=send)
-    monkeypatch.setattr(people, "_app", lambda: (host, SimpleNamespace(send_as_app=send)))
+    monkeypatch.setattr(connecting, "_app", lambda: (host, SimpleNamespace(send_as_app=send)))
 
 
 INSTALLATION = {"id": 7, "suspended_at": None}
@@ -92,29 +91,29 @@ INSTALLATION = {"id": 7, "suspended_at": None}
         (200, {}, HostUnavailable),
     ],
 )
-def test_an_installation_that_cant_be_used_is_an_error(status, content, error, monkeypatch: pytest.MonkeyPatch):
+def test_an_installation_that_cant_be_used_is_an_error(status, content, error, monkeypatch):
     respond(monkeypatch, status, content)
     with pytest.raises(error):
-        people.check_installation(7)
+        connecting.check_installation(7)
 
 
 @each(
     ("status", "content"),
     [(201, {"access_token": "x"}), (200, {"access_token": ""}), (200, {"access_token": 1}), (200, {}), (200, ["x"])],
 )
-def test_without_a_token_the_code_is_rejected(status: int, content: Any, monkeypatch: pytest.MonkeyPatch):
+def test_without_a_token_the_code_is_rejected(status, content, monkeypatch):
     respond(monkeypatch, 200, {"access_token": "x"})
-    assert people.identify("code")._authorization == "Bearer x"
+    assert connecting.identify("code")._authorization == "Bearer x"
     respond(monkeypatch, status, content)
     with pytest.raises(CodeRejected):
-        people.identify("code")
+        connecting.identify("code")
 
 
-def test_without_the_apps_client_id_no_code_is_sent(monkeypatch: pytest.MonkeyPatch):
+def test_without_the_apps_client_id_no_code_is_sent(monkeypatch):
     respond(monkeypatch, 200, {"access_token": "x"})
     configure(monkeypatch, github_client_id=None)
     with pytest.raises(AppNotConfigured):
-        people.identify("code")
+        connecting.identify("code")
 
 
 @each(
@@ -124,9 +123,9 @@ def test_without_the_apps_client_id_no_code_is_sent(monkeypatch: pytest.MonkeyPa
         ("https://git.example/api/v3", "https://git.example/github-apps/assent/installations/new?state=x"),
     ],
 )
-def test_the_app_is_installed_on_the_code_hosts_own_pages(api_url: str, page: str, monkeypatch: pytest.MonkeyPatch):
+def test_the_app_is_installed_on_the_code_hosts_own_pages(api_url, page, monkeypatch):
     configure(monkeypatch, github_api_url=api_url)
-    assert people.installation_url("x") == page
+    assert connecting.installation_url("x") == page
 
 
 def _granted(**described: Any) -> list[HostedRepository]:
@@ -140,10 +139,10 @@ def _granted(**described: Any) -> list[HostedRepository]:
         "permissions": {"push": True},
         **described,
     }
-    return people._to_writable(7, {"total_count": 1, "repositories": [repository]})[1]
+    return connecting._to_writable(7, {"total_count": 1, "repositories": [repository]})[1]
 
 
 @each("described", [{"archived": True}, {"permissions": {"push": False}}, {"permissions": {}}])
-def test_a_repository_that_cant_be_written_to_is_not_granted(described: dict[str, Any]):
+def test_a_repository_that_cant_be_written_to_is_not_granted(described):
     assert _granted(private=True)
     assert _granted(private=True, **described) == []

@@ -2,8 +2,8 @@
 
 import pytest
 
+from controlplane.code_host.github.app_auth import Quotas
 from controlplane.code_host.github.errors import RateLimitedByHost
-from controlplane.code_host.github.quotas import Quotas
 from controlplane.code_host.github.transport import Response
 from controlplane.platform.core import clock
 from tests.support.each import each
@@ -25,7 +25,7 @@ SPENT = {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": str(NOW + 60)}
         ({}, 0),
     ],
 )
-def test_an_installation_waits_for_its_next_requests(headers, seconds, monkeypatch: pytest.MonkeyPatch):
+def test_an_installation_waits_for_its_next_requests(headers, seconds, monkeypatch):
     monkeypatch.setattr(clock, "source", lambda: NOW + 0.9)
     quotas = Quotas()
     quotas.note(7, Response(200, headers, None))

@@ -57,39 +57,29 @@ class TestRoutes:
         found = {(it.function, it.method, it.path) for it in template_routes()}
         assert found == {(name, it.method, it.path) for name, routes in routes_by_group().items() for it in routes}
 
-    @each(
-        ("path", "route"),
-        [
-            ("/v1/projects", "/v1/projects"),
-            ("/v1/projects/prj_x", "/v1/projects/{projectId}"),
-            ("/v1/projects/a%2fb", "/v1/projects/{projectId}"),
-            ("/v1/me/active-organization", "/v1/me/active-organization"),
-            ("/v1/projects/", None),
-            ("/v1%2fprojects", "/{page}"),
-            ("/organizations/acme/billing", "/organizations/{path+}"),
-            ("/organizations/", None),
-        ],
-    )
-    def test_a_path_leads_to_its_route(self, path: str, route: str | None):
-        function = Function()
-        response = function.send("GET", path)
-        if route is None:
-            assert is_own(response, "MISSING_AUTHENTICATION_TOKEN")
-        assert [event["resource"] for event in function.events] == ([route] if route else [])
+    def test_a_path_leads_to_its_route(self):
+        for path, route in {
+            "/v1/projects": "/v1/projects",
+            "/v1/projects/prj_x": "/v1/projects/{projectId}",
+            "/v1/projects/a%2fb": "/v1/projects/{projectId}",
+            "/v1/me/active-organization": "/v1/me/active-organization",
+            "/v1%2fprojects": "/{page}",
+            "/organizations/acme/billing": "/organizations/{path+}",
+        }.items():
+            function = Function()
+            function.send("GET", path)
+            assert [event["resource"] for event in function.events] == [route]
+        for path in ("/v1/projects/", "/organizations/"):
+            assert is_own(Function().send("GET", path), "MISSING_AUTHENTICATION_TOKEN")
 
-    @each(
-        ("method", "path", "is_found"),
-        [
-            ("HEAD", "/health", True),
-            ("POST", "/health", False),
-            ("POST", "/page", False),
-            ("OPTIONS", "/v1/projects", True),
-            ("TRACE", "/v1/projects", False),
-            ("HEAD", "/organizations/acme", True),
-        ],
-    )
-    def test_a_path_is_found_before_its_method(self, method: str, path: str, is_found: bool):
-        assert bool(Function().send(method, path).status == 200) is is_found
+    def test_a_path_is_found_before_its_method(self):
+        for path, methods in {
+            "/health": {"HEAD": 200, "POST": 403},
+            "/page": {"POST": 403},
+            "/v1/projects": {"OPTIONS": 200, "TRACE": 403},
+            "/organizations/acme": {"HEAD": 200},
+        }.items():
+            assert {it: 200 if Function().send(it, path).status == 200 else 403 for it in methods} == methods
 
     def test_a_response_to_head_has_no_body(self):
         assert [Function().send("HEAD", path).body for path in ("/v1/projects", "/v1/nothing")] == [b"", b""]
@@ -108,23 +98,15 @@ class TestEvents:
         assert (event["multiValueHeaders"]["X-A"], event["headers"]["X-A"]) == (["1", "2"], "2")
         assert "TE" not in event["headers"]
 
-    def test_the_gateway_appends_the_callers_address(self):
+    def test_text_is_text_parameters_of_the_path_are_decoded_and_the_callers_address_is_appended(self):
         function = Function()
-        function.send("GET", "/v1/projects", [("x-forwarded-for", "192.0.2.1")])
-        (event,) = function.events
-        assert event["headers"]["X-Forwarded-For"] == "192.0.2.1, 198.51.100.7"
-        assert event["requestContext"]["identity"]["sourceIp"] == "198.51.100.7"
-
-    def test_path_parameters_are_decoded_and_the_path_is_not(self):
-        function = Function()
-        function.send("GET", "/v1/projects/prj%5Fx")
+        sent = '{"name":"é"}'
+        function.send("PATCH", "/v1/projects/prj%5Fx", [("x-forwarded-for", "192.0.2.1")], sent.encode())
         (event,) = function.events
         assert (event["path"], event["pathParameters"]) == ("/v1/projects/prj%5Fx", {"projectId": "prj_x"})
-
-    def test_text_is_sent_as_text(self):
-        function = Function()
-        function.send("POST", "/v1/projects", body='{"name":"é"}'.encode())
-        assert (function.events[0]["body"], function.events[0]["isBase64Encoded"]) == ('{"name":"é"}', False)
+        assert (event["body"], event["isBase64Encoded"]) == (sent, False)
+        assert event["headers"]["X-Forwarded-For"] == "192.0.2.1, 198.51.100.7"
+        assert event["requestContext"]["identity"]["sourceIp"] == "198.51.100.7"
 
 
 class TestAnswers:
@@ -159,7 +141,7 @@ class TestAnswers:
         ],
         ids=lambda answer: str(answer)[:60],
     )
-    def test_an_answer_that_is_no_response_is_the_functions_failure(self, answer: Any):
+    def test_an_answer_that_is_no_response_is_the_functions_failure(self, answer):
         assert is_own(Function(answer).send("GET", "/v1/projects"), "DEFAULT_5XX")
 
 
@@ -172,7 +154,7 @@ class TestFailures:
             (TimeoutError(), "INTEGRATION_TIMEOUT"),
         ],
     )
-    def test_a_failed_invocation_is_the_templates_response(self, error: Exception, kind: str):
+    def test_a_failed_invocation_is_the_templates_response(self, error, kind):
         response = Function(error).send("GET", "/v1/projects")
         assert is_own(response, kind)
         assert (response.status, dict(response.headers)["retry-after"]) == (503, "1")
@@ -180,7 +162,7 @@ class TestFailures:
 
     # The larger one is too large for the gateway, the smaller one only for Lambda.
     @pytest.mark.parametrize("size", [INVOCATION_LIMIT_BYTES, REQUEST_LIMIT_BYTES + 1])
-    def test_a_large_request_does_not_reach_the_function(self, size: int):
+    def test_a_large_request_does_not_reach_the_function(self, size):
         function = Function()
         response = function.send("POST", "/v1/projects", body=b"x" * size)
         assert is_own(response, "REQUEST_TOO_LARGE")

@@ -8,30 +8,22 @@ from local.template import load_template
 from local.workers import call_once, schedules
 
 
-def template_of(expression: str) -> dict[str, Any]:
+def schedules_of(expression: str) -> dict[str, int]:
     event = {"Type": "Schedule", "Properties": {"Schedule": expression}}
     properties = {"CodeUri": "functions/sweeper", "Events": {"Sweep": event, "Get": {"Type": "Api"}}}
-    return {"Resources": {"A": {"Type": "AWS::Serverless::Function", "Properties": properties}, "B": {"Type": "X"}}}
+    function = {"Type": "AWS::Serverless::Function", "Properties": properties}
+    return schedules({"Resources": {"A": function, "B": {"Type": "X"}}})
 
 
-def test_schedules_are_those_of_the_template():
+def test_schedules_are_those_of_the_template_in_seconds():
     assert schedules(load_template()) == {"sweeper": 60}
-
-
-@pytest.mark.parametrize(
-    ("expression", "seconds"),
-    [("rate(1 minute)", 60), ("rate(5 minutes)", 300), ("rate(2 hours)", 7200), ("rate(1 day)", 86_400)],
-)
-def test_a_rate_is_parsed_into_seconds(expression: str, seconds: int):
-    assert schedules(template_of(expression)) == {"sweeper": seconds}
-
-
-def test_an_invalid_rate_is_reported_and_not_skipped():
+    for rate, seconds in {"1 minute": 60, "5 minutes": 300, "2 hours": 7_200, "1 day": 86_400}.items():
+        assert schedules_of(f"rate({rate})") == {"sweeper": seconds}
     with pytest.raises(ValueError, match="cron"):
-        schedules(template_of("cron(0 12 * * ? *)"))
+        schedules_of("cron(0 12 * * ? *)")
 
 
-def test_a_failing_call_is_logged_and_stops_nothing(caplog: pytest.LogCaptureFixture):
+def test_a_failing_call_is_logged_and_stops_nothing(caplog):
     def broken(event: dict[str, Any], context: Any) -> None:
         raise RuntimeError(event["detail-type"])
 

@@ -1,91 +1,75 @@
-"""The operations as read for the reference: their requests, errors, and definitions."""
+"""The document's operations as read for the reference: their requests, responses, errors, and definitions."""
+
+import json
+import shlex
 
 import pytest
 import yaml
+from jsonschema import Draft202012Validator
 
 from scripts.reference.operations import Operation, read
-
-SCHEMAS = {
-    "Thing": {
-        "type": "object",
-        "properties": {"id": {"type": "string"}, "node": {"$ref": "#/components/schemas/Node"}},
-    },
-    "Node": {"type": "object", "properties": {"next": {"$ref": "#/components/schemas/Node"}}},
-    "Other": {"type": "object"},
-}
-THING = {"$ref": "#/components/schemas/Thing"}
+from tests.support.documented import document
 
 
-def only(**operation) -> Operation:
-    """Reads a document with one operation, made from these values and defaults."""
-    path, method = operation.pop("path", "/v1/things"), operation.pop("method", "get")
-    whole = {"operationId": "doThing", "summary": "Do a thing", "responses": {}, **operation}
-    (operations,) = read({"paths": {path: {method: whole}}, "components": {"schemas": SCHEMAS}}).values()
-    return operations[0]
+@pytest.fixture(scope="module")
+def tags() -> dict[str, list[Operation]]:
+    return read(document())
 
 
-def request(**operation) -> str:
-    return only(**operation).node["x-codeSamples"][0]["source"]
+@pytest.fixture(scope="module")
+def operations(tags) -> list[Operation]:
+    return [it for operations in tags.values() for it in operations]
 
 
-class TestRequest:
-    def test_the_request_is_a_command_with_example_values(self):
-        parameters = [
-            {"name": "b", "in": "path", "required": True, "schema": {}, "example": "x/y"},
-            {"name": "a", "in": "path", "required": True, "schema": {"examples": ["1"]}},
-            {"name": "q", "in": "query", "required": True, "schema": {}, "examples": {"one": {"value": "a b"}}},
-            {"name": "limit", "in": "query", "schema": {"type": "integer"}},
+def check(schema, value) -> None:
+    Draft202012Validator({**schema, "components": document()["components"]}).validate(value)
+
+
+def after(words: list[str], option: str) -> str | None:
+    return words[words.index(option) + 1] if option in words else None
+
+
+def test_a_request_is_a_command_with_a_valid_body_whose_method_curl_would_not_guess(operations):
+    for operation in operations:
+        words = shlex.split(operation.node["x-codeSamples"][0]["source"].replace("\\\n", ""))
+        body, named = after(words, "-d"), after(words, "-X")
+        guessed = "POST" if body else "GET"
+        assert (words[0], named or guessed) == ("curl", operation.method)
+        assert named != guessed
+        parts = next(word for word in words if word.startswith("https://")).partition("?")[0].split("/")[3:]
+        for expected, part in zip(operation.path[1:].split("/"), parts, strict=True):
+            assert expected.startswith("{") or part == expected
+        if body and "application/json" in str(words):
+            check(operation.node["requestBody"]["content"]["application/json"]["schema"], json.loads(body))
+
+
+def test_a_response_is_valid(operations):
+    for operation in operations:
+        media = [
+            response["content"]["application/json"]
+            for status, response in sorted(operation.node["responses"].items())
+            if status < "400" and "application/json" in response.get("content", {})
         ]
-        assert request(path="/v1/{a}/{b}", parameters=parameters, security=[{"userToken": []}]) == (
-            "curl 'https://api.assent.example/v1/1/x%2Fy?q=a+b' \\\n  -H \"Authorization: Bearer $TOKEN\""
-        )
-
-    def test_a_value_without_an_example_is_its_name(self):
-        parameters = [{"name": "a", "in": "path", "required": True, "schema": {"type": "string"}}]
-        assert request(path="/v1/{a}", parameters=parameters) == "curl https://api.assent.example/v1/%7Ba%7D"
-
-    @pytest.mark.parametrize(
-        "media",
-        [{"example": {"id": "it's"}}, {"examples": {"one": {"value": {"id": "it's"}}, "two": {"value": {}}}}],
-    )
-    def test_the_requests_body_is_quoted_for_a_shell(self, media):
-        content = {"application/json": {"schema": THING, **media}}
-        assert request(method="post", requestBody={"required": True, "content": content}) == (
-            "curl https://api.assent.example/v1/things \\\n  -H 'Content-Type: application/json' \\\n"
-            '  -d \'{\n    "id": "it\'"\'"\'s"\n  }\''
-        )
-
-    @pytest.mark.parametrize("method", ["post", "patch", "delete"])
-    def test_the_request_names_its_method_if_curl_would_use_another(self, method: str):
-        assert request(method=method).startswith(f"curl -X {method.upper()} ")
+        assert bool(operation.response) is bool(media)
+        if media:
+            check(media[0]["schema"], json.loads(operation.response))
 
 
-class TestDefinition:
-    def test_a_definition_has_every_component_that_it_leads_to_and_no_errors(self):
-        content = {"application/json": {"schema": THING}}
-        responses = {"200": {"description": "Fine.", "content": content}, "404": {"description": "None."}}
-        read_back = yaml.safe_load(only(responses=responses).definition)
-        assert read_back["components"] == {"schemas": {name: SCHEMAS[name] for name in ("Node", "Thing")}}
-        (operation,) = read_back["paths"]["/v1/things"].values()
-        assert operation == {"operationId": "doThing", "responses": {"200": responses["200"]}}
-
-    def test_reading_an_operation_changes_nothing_of_it(self):
-        form = {"responses": {"400": {"description": "Bad."}}}
-        operation = only(responses={"404": {"description": "None."}}, **{"x-form-encoded": form})
-        assert operation.node["x-form-encoded"] == {"responses": {"400": {"description": "Bad."}}}
-        assert [status for status, _ in operation.errors] == ["404", "400 to form-encoded requests"]
+def test_a_definition_has_every_component_that_it_leads_to_and_no_errors(operations):
+    for operation in operations:
+        whole = yaml.safe_load(operation.definition)
+        (methods,) = whole["paths"].values()
+        (definition,) = methods.values()
+        assert definition["operationId"] == operation.node["operationId"]
+        assert not [status for status in definition["responses"] if status >= "400"]
+        named = {it.rpartition("/")[2].rstrip("'\"") for it in operation.definition.split() if "#/components/" in it}
+        assert named == {name for those in whole.get("components", {}).values() for name in those}
 
 
-def test_a_response_is_the_first_example_of_a_success():
-    content = {"application/json": {"schema": THING, "examples": {"one": {"value": {"id": 1}}}}}
-    assert only(responses={"201": {"content": content}, "200": {}}).response == '{\n  "id": 1\n}'
-    assert only().response == ""
-
-
-def test_tags_are_in_the_documents_order_then_the_others_without_empty_ones():
-    paths = {
-        "/b": {"get": {"operationId": "b", "tags": ["B"], "responses": {}}},
-        "/a": {"get": {"operationId": "a", "tags": ["A b"], "responses": {}}},
-        "/n": {"get": {"operationId": "n", "responses": {}}, "parameters": []},
-    }
-    assert [*read({"paths": paths, "tags": [{"name": "Empty"}, {"name": "A b"}]})] == ["A b", "B", "Other"]
+def test_errors_are_listed_by_status_and_tags_in_the_documents_order(tags, operations):
+    for operation in operations:
+        form = operation.node.get("x-form-encoded", {}).get("responses", {})
+        expected = [status for status in sorted(operation.node["responses"]) if status >= "400"]
+        expected += [f"{status} to form-encoded requests" for status in sorted(form) if status >= "400"]
+        assert [status for status, _ in operation.errors] == expected
+    assert [*tags] == [tag["name"] for tag in document()["tags"]]

@@ -2,15 +2,12 @@
 
 import json
 import re
-from pathlib import Path
 
 import pytest
 
-from controlplane.people.token_families import ACCESS_SECONDS
 from controlplane.platform.core.errors import CATALOG
 from controlplane.platform.core.plans import PLANS
 from controlplane.platform.core.scopes import API_KEY_SCOPES, SCOPES
-from controlplane.platform.core.settings import Settings
 from scripts.openapi.texts import DOCUMENT
 from scripts.reference import __main__ as program
 from scripts.reference.site import build
@@ -40,30 +37,24 @@ def introduction(files: dict[str, str]) -> str:
 
 
 class TestIntroduction:
-    def test_the_introduction_lists_every_scope_and_those_of_keys(self, introduction: str):
+    def test_the_introduction_lists_every_scope_and_those_of_keys(self, introduction):
         found = dict(re.findall(r"^\| `([a-z-]+\.[a-z]+)` \| .+ \| (yes|no) \|$", introduction, re.MULTILINE))
         assert found == {scope: "yes" if scope in API_KEY_SCOPES else "no" for scope in SCOPES}
         assert len(API_KEY_SCOPES) == 6  # "the same six"
 
-    def test_the_introduction_lists_every_plan(self, introduction: str):
+    def test_the_introduction_lists_every_plan(self, introduction):
         found = re.findall(r"^\| (\w+) \| ([\d,]+|no API access) \| ([\d,]+) \|$", introduction, re.MULTILINE)
         assert found == [
             (plan.name, f"{plan.requests_per_minute:,}" if plan.api_access else "no API access", f"{plan.projects:,}")
             for plan in PLANS.values()
         ]
 
-    def test_the_introduction_lists_every_error_code(self, introduction: str):
+    def test_the_introduction_lists_every_error_code(self, introduction):
         assert set(re.findall(r"^\| \d{3} \| `([A-Z_]+)` \|", introduction, re.MULTILINE)) == set(CATALOG)
-
-    def test_the_introduction_says_the_rate_and_lifetime_of_a_user_token(self, introduction: str):
-        assert Settings.model_fields["requests_per_minute_user_token"].default == 600
-        assert "user token 600." in " ".join(introduction.split())
-        assert ACCESS_SECONDS == 3_600
-        assert "An access token lasts one hour" in " ".join(introduction.split())
 
 
 class TestFiles:
-    def test_the_files_are_reproducible(self, files: dict[str, str]):
+    def test_the_files_are_reproducible(self, files):
         assert build(DOCUMENT.read_text(encoding="utf-8")) == files
 
     def test_the_files_of_the_smallest_document_are_complete(self):
@@ -73,14 +64,14 @@ class TestFiles:
         assert "> Things, and no more." in files_by_name["llms.txt"]
         assert files_by_name["openapi.json"] == json.dumps(SMALL)
 
-    def test_assets_are_named_after_their_content(self, tmp_path: Path):
+    def test_assets_are_named_after_their_content(self, tmp_path):
         (tmp_path / "redoc.js").write_text("start();")
         files = build(json.dumps(SMALL), redoc=tmp_path / "redoc.js")
         names = {name for name in files if name.endswith((".css", ".js"))}
         assert sorted(re.sub(r"[0-9a-f]{16}", "", name) for name in names) == ["script..js", "style..css"]
         assert all(f'"docs/{name}"' in files["index.html"] for name in names)
 
-    def test_without_npm_the_page_lists_the_operations_and_loads_no_script(self, tmp_path: Path):
+    def test_without_npm_the_page_lists_the_operations_and_loads_no_script(self, tmp_path):
         files_by_name = build(json.dumps(SMALL), redoc=tmp_path / "absent.js")
         assert not [name for name in files_by_name if name.endswith(".js")]
         assert "<script" not in files_by_name["index.html"]
@@ -93,7 +84,7 @@ class TestFiles:
 
 
 class TestProgram:
-    def test_the_program_writes_new_files_and_removes_old_ones(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    def test_the_program_writes_new_files_and_removes_old_ones(self, tmp_path, monkeypatch):
         document, target = tmp_path / "openapi.json", tmp_path / "reference"
         document.write_text(json.dumps(SMALL))
         monkeypatch.setattr(program, "DOCUMENT", document)

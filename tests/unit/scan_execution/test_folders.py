@@ -25,19 +25,19 @@ def _be_killed(temporary: str) -> None:
 
 
 class TestScanFolder:
-    def test_a_scan_folder_is_empty_and_deleted_afterward(self, temporary: Path):
+    def test_a_scan_folder_is_empty_and_deleted_afterward(self, temporary):
         with scan_folder() as folder:
             assert folder.parent == temporary
             assert list(folder.iterdir()) == []
             (folder / "a.js").write_text("1")
         assert list(temporary.iterdir()) == []
 
-    def test_a_scan_folder_is_deleted_after_a_failure(self, temporary: Path):
+    def test_a_scan_folder_is_deleted_after_a_failure(self, temporary):
         with pytest.raises(LookupError), scan_folder():
             raise LookupError
         assert list(temporary.iterdir()) == []
 
-    def test_a_killed_scans_folder_is_deleted(self, temporary: Path):
+    def test_a_killed_scans_folder_is_deleted(self, temporary):
         process = multiprocessing.get_context("spawn").Process(target=_be_killed, args=(str(temporary),))
         process.start()
         process.join()
@@ -47,14 +47,14 @@ class TestScanFolder:
         with scan_folder() as folder:
             assert list(temporary.iterdir()) == [folder]
 
-    def test_a_running_scans_folder_is_kept(self, temporary: Path):
+    def test_a_running_scans_folder_is_kept(self, temporary):
         with scan_folder() as first:
             (first / "a.js").write_text("1")
             with scan_folder() as second:
                 assert (first / "a.js").exists()
                 assert {first, second} == set(temporary.iterdir())
 
-    def test_other_folders_are_kept(self, temporary: Path):
+    def test_other_folders_are_kept(self, temporary):
         outside = temporary / "outside"
         outside.mkdir()
         (outside / "kept").write_text("1")
@@ -66,9 +66,7 @@ class TestScanFolder:
             assert before < set(temporary.iterdir())
         assert (outside / "kept").exists()
 
-    def test_tries_again_if_another_scan_took_the_folder_for_a_leftover(
-        self, temporary: Path, monkeypatch: pytest.MonkeyPatch
-    ):
+    def test_tries_again_if_another_scan_took_the_folder_for_a_leftover(self, temporary, monkeypatch):
         ordinary, made = folders._lock, []
 
         def lock(folder: Path):

@@ -5,7 +5,7 @@ from boto3.dynamodb.types import TypeSerializer
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controlplane.platform.table.codec import decode, decode_item, encode, encode_item
+from controlplane.platform.table.legs import decode, decode_item, encode, encode_item
 from tests.support.each import each
 
 NAMES = st.sampled_from(["S", "N", "BOOL", "NULL", "M", "L", "name", ""])

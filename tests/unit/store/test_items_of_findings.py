@@ -3,8 +3,7 @@
 from itertools import permutations
 from typing import Any
 
-from controlplane.findings.items import Evidence, InboxItem, RuntimeVendor, VendorDecision, merge_evidence
-from controlplane.findings.status_history import StatusChange
+from controlplane.findings.items import Evidence, InboxItem, RuntimeVendor, StatusChange, VendorDecision, merge_evidence
 from controlplane.findings.vendors import VendorItem
 from controlplane.platform.table.stored import read_map
 

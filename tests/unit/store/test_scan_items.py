@@ -5,15 +5,13 @@ from typing import Any
 
 from controlplane.findings.items import Fix
 from controlplane.platform.core.ids import ProjectId, RepositoryId, ScanId, ScanRequestId
-from controlplane.platform.table import codec
 from controlplane.platform.table.leases import LeaseState
+from controlplane.platform.table.legs import decode_item, encode_item
 from controlplane.platform.table.stored import read_map, to_map
-from controlplane.scans.causes import Comparison
 from controlplane.scans.findings import FindingItem
 from controlplane.scans.history import Absence, HistoryItem
-from controlplane.scans.inventories import Inventory, Language, Technology, UsedVendor, VendorPackage, stored_leg
-from controlplane.scans.items import Failure, RequestItem, ScanItem
-from controlplane.scans.progress import Coverage, CoveredKind, Progress
+from controlplane.scans.items import Comparison, Coverage, CoveredKind, Failure, Progress, RequestItem, ScanItem
+from controlplane.scans.reads import Inventory, Language, Technology, UsedVendor, VendorPackage, stored_leg
 from tests.support.audits import make_issue
 
 _OWNER, _LOCAL = "3f8k2m9q7r1s5t6v", "01kb2m3n4p5q6r7s8t"
@@ -118,7 +116,7 @@ def test_a_comparison_is_read_as_stored():
     assert read_map(Comparison, of_pull_request) == Comparison(SCAN_ID, 1, ("77ab",), new_count=None)
     assert to_map(read_map(Comparison, of_pull_request)) == of_pull_request
     compared = replace(scan, comparison=Comparison(SCAN_ID, 0, (), new_count=0), priority_counts={"P0": 2, "P2": 1})
-    assert ScanItem.from_item(codec.decode_item(codec.encode_item(compared.to_item()))) == compared
+    assert ScanItem.from_item(decode_item(encode_item(compared.to_item()))) == compared
     finding = replace(make_issue(), is_new=True)
     assert FindingItem.from_item(finding.to_map()) == finding
     assert "isNew" not in make_issue().to_map()
@@ -153,7 +151,7 @@ def test_an_inventory_is_read_as_stored():
     )
     item = stored_leg(ScanId.stored(SCAN_ID), inventory).item
     assert (item["pk"], item["sk"]) == (f"SCAN#{SCAN_ID}", "INVENTORY")
-    assert read_map(Inventory, codec.decode_item(codec.encode_item(item))) == inventory
+    assert read_map(Inventory, decode_item(encode_item(item))) == inventory
 
 
 def test_findings_and_history_are_read_as_stored():
@@ -168,4 +166,4 @@ def test_findings_and_history_are_read_as_stored():
     )  # fmt: skip
     assert HistoryItem.from_item({**gone.to_item(), "later": 1}) == gone
     fixed = replace(make_issue(), confidence="low", fix=Fix("Load it later.", "js", "load()", ("a@^1",)))
-    assert FindingItem.from_item(codec.decode_item(codec.encode_item(fixed.to_map()))) == fixed
+    assert FindingItem.from_item(decode_item(encode_item(fixed.to_map()))) == fixed

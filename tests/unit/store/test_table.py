@@ -9,8 +9,8 @@ from awsclient.client import Client
 from awsclient.errors import NoAnswer, ServiceError
 from controlplane.platform.core import acting, deadline
 from controlplane.platform.core.actions import Action
-from controlplane.platform.table.codec import encode_item
 from controlplane.platform.table.keys import Key
+from controlplane.platform.table.legs import encode_item
 from controlplane.platform.table.table import (
     Check,
     Delete,
@@ -83,7 +83,7 @@ class TestReads:
         # DynamoDB rejects an empty bound.
         assert [call["ExpressionAttributeValues"][":low"]["S"] for call in calls] == ["\0", "1"]
 
-    def test_more_than_100_keys_are_read_in_several_calls(self, paused: list[float]):
+    def test_more_than_100_keys_are_read_in_several_calls(self, paused):
         found = {"Responses": {"assent": [encode_item(FIRST._asdict())]}}
         table, calls = scripted(found)
         assert table.batch_get([FIRST, *(Key("B", str(number)) for number in range(100))]) == [ITEMS[0], *[None] * 100]
@@ -92,7 +92,7 @@ class TestReads:
 
 
 class TestPartialAnswers:
-    def test_keys_that_were_not_read_are_requested_again(self, paused: list[float]):
+    def test_keys_that_were_not_read_are_requested_again(self, paused):
         left = {"assent": {"Keys": [encode_item(SECOND._asdict())], "ConsistentRead": True}}
         partly = {"Responses": {"assent": [encode_item(FIRST._asdict())]}, "UnprocessedKeys": left}
         table, calls = scripted(partly, {"Responses": {"assent": [encode_item(SECOND._asdict())]}})
@@ -106,7 +106,7 @@ class TestPartialAnswers:
             table.batch_get([SECOND])
         assert len(calls) == 5
 
-    def test_items_that_were_not_written_are_written_again(self, paused: list[float]):
+    def test_items_that_were_not_written_are_written_again(self, paused):
         left = {"assent": [{"DeleteRequest": {"Key": encode_item(SECOND._asdict())}}]}
         table, calls = scripted({"UnprocessedItems": left}, {})
         table.put_all(ITEMS, PREPARED)
@@ -142,9 +142,7 @@ class TestRefusals:
             (CONFLICT, Throttled, 5, 5),
         ],
     )
-    def test_a_read_and_a_transaction_report_what_they_know(
-        self, error: Exception, raised: type[Exception], reads: int, tokens: int, paused: list[float]
-    ):
+    def test_a_read_and_a_transaction_report_what_they_know(self, error, raised, reads, tokens, paused):
         paused.clear()
         table, calls = scripted(error)
         with pytest.raises(raised):

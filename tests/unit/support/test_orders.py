@@ -129,7 +129,7 @@ REPEATED: list[list[Planned]] = [
 @settings(max_examples=80)
 @given(ACTS)
 @example(REPEATED)
-def test_random_acts(acts: list[list[Planned]]) -> None:
+def test_random_acts(acts):
     client = Client()
     ends: list[Any] = []
 

@@ -36,17 +36,17 @@ def race_of_creates(client: Any, table: str, create: Callable[[Cap], bool], crea
 
 
 class TestOrders:
-    def test_two_acts_of_three_and_two_calls_have_ten_orders(self, client: Any, engine_table: str) -> None:
+    def test_two_acts_of_three_and_two_calls_have_ten_orders(self, client, engine_table):
         acts = [write(client, engine_table, 3), write(client, engine_table, 2)]
         assert explore(client, lambda: Race(acts, lambda outcomes: None)) == 10
 
-    def test_acts_that_share_nothing_have_one_order(self, client: Any, engine_table: str) -> None:
+    def test_acts_that_share_nothing_have_one_order(self, client, engine_table):
         acts = [write(client, engine_table, 3, f"OWN{number}") for number in range(3)]
         assert explore(client, lambda: Race(acts, lambda outcomes: None), least=1) == 1
         with pytest.raises(NoRace):
             explore(client, lambda: Race(acts, lambda outcomes: None))
 
-    def test_what_acts_do_outside_the_table_has_every_order(self, client: Any, engine_table: str) -> None:
+    def test_what_acts_do_outside_the_table_has_every_order(self, client, engine_table):
         seen: list[str] = []
 
         def act(name: str) -> None:
@@ -63,7 +63,7 @@ class TestOrders:
         assert explore(client, scenario) == 6
         assert orders == {"aabb", "abab", "abba", "baab", "baba", "bbaa"}
 
-    def test_excluded_calls_run_with_the_preceding_call(self, client: Any, engine_table: str) -> None:
+    def test_excluded_calls_run_with_the_preceding_call(self, client, engine_table):
         def act() -> None:
             cap.fill(0)
             cap.create()
@@ -74,7 +74,7 @@ class TestOrders:
         explored = explore(client, lambda: race, yields_at=lambda call: call.operation == "TransactWriteItems")
         assert explored == 2
 
-    def test_an_exception_of_an_act_is_its_outcome(self, client: Any, engine_table: str) -> None:
+    def test_an_exception_of_an_act_is_its_outcome(self, client, engine_table):
         seen: list[Outcome] = []
 
         def fail() -> None:
@@ -83,7 +83,7 @@ class TestOrders:
         explore(client, lambda: Race([write(client, engine_table, 1), fail], seen.extend), least=1)
         assert [type(outcome.error) for outcome in seen] == [type(None), ValueError]
 
-    def test_a_call_from_an_unknown_thread_is_refused(self, client: Any, engine_table: str) -> None:
+    def test_a_call_from_an_unknown_thread_is_refused(self, client, engine_table):
         outcomes: list[Outcome] = []
 
         def stray() -> None:
@@ -96,7 +96,7 @@ class TestOrders:
         explore(client, lambda: Race([stray], lambda _: None), least=1)
         assert "no act owns" in str(outcomes[0].error)
 
-    def test_an_act_that_behaves_differently_is_reported(self, client: Any, engine_table: str) -> None:
+    def test_an_act_that_behaves_differently_is_reported(self, client, engine_table):
         lengths = iter([2, 1])
 
         def fickle() -> None:
@@ -105,7 +105,7 @@ class TestOrders:
         with pytest.raises(NotRepeatable):
             explore(client, lambda: Race([fickle, write(client, engine_table, 2)], lambda _: None))
 
-    def test_an_act_that_touches_something_else_is_reported(self, client: Any, engine_table: str) -> None:
+    def test_an_act_that_touches_something_else_is_reported(self, client, engine_table):
         names = iter(["SHARED", "OTHER"])
 
         def fickle() -> None:
@@ -115,9 +115,7 @@ class TestOrders:
         with pytest.raises(NotRepeatable):
             explore(client, lambda: Race([fickle, write(client, engine_table, 2)], lambda _: None))
 
-    def test_an_act_that_waits_for_another_act_is_reported(
-        self, client: Any, engine_table: str, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_an_act_that_waits_for_another_act_is_reported(self, client, engine_table, monkeypatch):
         monkeypatch.setattr(schedules, "_STUCK_SECONDS", 0.2)
         lock = threading.Lock()
 
@@ -128,18 +126,16 @@ class TestOrders:
         with pytest.raises(Stuck):
             explore(client, lambda: Race([locked, locked], lambda _: None))
 
-    def test_the_client_is_restored_afterward(self, client: Any, engine_table: str) -> None:
+    def test_the_client_is_restored_afterward(self, client, engine_table):
         explore(client, lambda: Race([write(client, engine_table, 1)], lambda _: None), least=1)
         assert "call" not in client.__dict__
 
 
 class TestTwin:
-    def test_the_correct_counter_passes_in_every_order(self, client: Any, engine_table: str) -> None:
+    def test_the_correct_counter_passes_in_every_order(self, client, engine_table):
         assert explore(client, lambda: race_of_creates(client, engine_table, Cap.create, 3)) == 6
 
-    def test_the_incorrect_counter_is_caught_and_the_order_named(
-        self, client: Any, engine_table: str, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_the_incorrect_counter_is_caught_and_the_order_named(self, client, engine_table, monkeypatch):
         def scenario() -> Race:
             return race_of_creates(client, engine_table, Cap.create_by_count, 2)
 

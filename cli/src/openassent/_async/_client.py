@@ -1,29 +1,19 @@
 """The client."""
 
 import contextlib
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
 from types import TracebackType
 from typing import Any
 
 import httpx
 
+from openassent._async import _operations
 from openassent._async._core import AsyncCore
-from openassent._async.api_keys import AsyncApiKeys
-from openassent._async.code_audit import AsyncLinks, AsyncRepositories, AsyncScans
 from openassent._async.device import AsyncDevice
 from openassent._async.inbox import AsyncInbox
-from openassent._async.organizations import (
-    AsyncAuditLog,
-    AsyncBillingOverview,
-    AsyncInvitations,
-    AsyncMe,
-    AsyncMembers,
-    AsyncOrganizations,
-    AsyncSessions,
-)
-from openassent._async.projects import AsyncProjects, AsyncVendors
-from openassent._async.system import AsyncFeedback, AsyncHealthCheck, AsyncOpenapi, AsyncRegions, AsyncRequests
-from openassent._async.webhook_endpoints import AsyncWebhookEndpoints
+from openassent._async.scans import AsyncScans
+from openassent._calls import Call
 from openassent._settings import base_address, bearer_token, header_value
 from openassent._version import __version__
 from openassent.errors import InvalidArgument
@@ -88,27 +78,41 @@ class AsyncAssent:
         http = _connections(base_url=address, auth=auth, headers=headers, timeout=timeout, transport=transport)
         core = AsyncCore(http, organization=organization, max_retries=max_retries)
         self._core = core
-        self.api_keys = AsyncApiKeys(core)
-        self.audit_log = AsyncAuditLog(core)
-        self.billing = AsyncBillingOverview(core)
+        self.api_keys = _operations.AsyncApiKeys(core)
+        self.audit_log = _operations.AsyncAuditLog(core)
+        self.billing = _operations.AsyncBilling(core)
         self.device = AsyncDevice(core)
-        self.feedback = AsyncFeedback(core)
-        self.health = AsyncHealthCheck(core)
+        self.feedback = _operations.AsyncFeedback(core)
+        self.health = _operations.AsyncHealth(core)
         self.inbox = AsyncInbox(core)
-        self.invitations = AsyncInvitations(core)
-        self.links = AsyncLinks(core)
-        self.me = AsyncMe(core)
-        self.members = AsyncMembers(core)
-        self.openapi = AsyncOpenapi(core)
-        self.organizations = AsyncOrganizations(core)
-        self.projects = AsyncProjects(core)
-        self.regions = AsyncRegions(core)
-        self.repositories = AsyncRepositories(core)
-        self.requests = AsyncRequests(core)
+        self.invitations = _operations.AsyncInvitations(core)
+        self.links = _operations.AsyncLinks(core)
+        self.me = _operations.AsyncMe(core)
+        self.members = _operations.AsyncMembers(core)
+        self.openapi = _operations.AsyncOpenapi(core)
+        self.organizations = _operations.AsyncOrganizations(core)
+        self.projects = _operations.AsyncProjects(core)
+        self.regions = _operations.AsyncRegions(core)
+        self.repositories = _operations.AsyncRepositories(core)
+        self.requests = _operations.AsyncRequests(core)
         self.scans = AsyncScans(core)
-        self.sessions = AsyncSessions(core)
-        self.vendors = AsyncVendors(core)
-        self.webhook_endpoints = AsyncWebhookEndpoints(core)
+        self.sessions = _operations.AsyncSessions(core)
+        self.vendors = _operations.AsyncVendors(core)
+        self.webhook_endpoints = _operations.AsyncWebhookEndpoints(core)
+
+    async def send(
+        self, method: str, path: str, *, query: Mapping[str, str] | None = None, body: Mapping[str, Any] | None = None
+    ) -> dict[str, Any]:
+        """Sends a request that has no method here, and returns the JSON object of its response.
+
+        path: below the base URL, without a query: `/v1/projects`. query: its `organizationId` replaces the client's
+        organization. Reads, PUT, and DELETE are repeated if they fail.
+        """
+        if not re.match(r"/(?!/)", path):
+            raise InvalidArgument("The path must begin with one slash, such as /v1/projects.")
+        chosen = {"organizationId": self._core.organization} if self._core.organization else {}
+        call = Call(method, path, {**chosen, **(query or {})}, body, repeatable=method in {"GET", "PUT", "DELETE"})
+        return await self._core.document(call)
 
     async def aclose(self) -> None:
         """Closes the connections."""

@@ -6,8 +6,7 @@ from dataclasses import replace
 from openassent._async._resource import AsyncResource
 from openassent._calls import change, get, given
 from openassent._clock import monotonic, sleep_async
-from openassent._device_login import DeviceLogin
-from openassent._pkce import challenge_of, create_verifier
+from openassent._device_login import DeviceLogin, challenge_of, create_verifier
 from openassent._settings import is_web_address
 from openassent.errors import (
     AuthorizationPending,

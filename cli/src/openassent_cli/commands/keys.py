@@ -4,13 +4,12 @@ from typing import Annotated
 
 import typer
 
-from openassent import OMIT, Assent
-from openassent.models import PreviousSecret
+from openassent import Assent
 from openassent_cli.commands.shared import DEFAULT_LIMIT, DryRun, Group, Limit, Yes, confirm
 from openassent_cli.durations import Duration
 from openassent_cli.finding import found_by_name, project_id
 from openassent_cli.invocation import invocation
-from openassent_cli.output import done, show, show_list, show_secret
+from openassent_cli.output import done, show_list, show_secret
 
 app = Group("API keys of the organization.")
 Key = Annotated[str, typer.Argument(metavar="KEY", help="The key's ID or name.")]
@@ -33,35 +32,6 @@ def list_keys(limit: Limit = DEFAULT_LIMIT) -> None:
             limit=limit,
             empty="There are no API keys. Create one with `assent key create`.",
         )
-
-
-@app.add("show")
-def show_key(key: Key) -> None:
-    """Show an API key, without its secret."""
-    with invocation().client() as client:
-        found = client.api_keys.get(_key_id(client, key))
-    show(
-        found,
-        [
-            ("Name", found.name),
-            ("ID", found.key_id),
-            ("Starts with", found.start),
-            ("Description", found.description),
-            ("Scopes", found.scopes),
-            ("Projects", "all" if found.project_ids is None else found.project_ids),
-            ("Addresses", "all" if found.allowed_ips is None else found.allowed_ips),
-            ("Requests per minute", found.rate_limit),
-            ("Created", found.created_at),
-            ("Last used", found.last_used_at or "never"),
-            ("Expires", found.expires_at or "never"),
-            *([("Old secret", _old_secret(found.previous))] if found.previous else []),
-        ],
-    )
-
-
-def _old_secret(previous: PreviousSecret) -> str:
-    used = f"last used {previous.last_used_at}" if previous.last_used_at else "not used since the roll"
-    return f"{previous.key_id}, works until {previous.expires_at}, {used}"
 
 
 @app.add("create")
@@ -90,29 +60,6 @@ def create(
         )
     done(created, f"{'Would create' if dry_run else 'Created'} the key {name}.")
     show_secret(created.key, dry_run=dry_run)
-
-
-@app.add("update")
-def update(
-    *,
-    key: Key,
-    name: Annotated[str | None, typer.Option(help="The new name.")] = None,
-    description: Annotated[str | None, typer.Option(help="The new description.")] = None,
-    scope: Annotated[list[str] | None, typer.Option(help="The scopes to keep; repeatable.")] = None,
-    expires_in: Annotated[Duration | None, typer.Option(help="An earlier expiry, such as 7d.", parser=Duration)] = None,
-    dry_run: DryRun = False,
-) -> None:
-    """Rename an API key, or make its limits stricter."""
-    with invocation().client() as client:
-        updated = client.api_keys.update(
-            _key_id(client, key),
-            name=name,
-            description=OMIT if description is None else description,
-            scopes=scope or None,
-            expires_at=expires_in.from_now() if expires_in else None,
-            dry_run=dry_run,
-        )
-        done(updated, f"{'Would change' if dry_run else 'Changed'} the key {updated.name}.")
 
 
 @app.add("roll")

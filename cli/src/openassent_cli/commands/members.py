@@ -33,6 +33,18 @@ def list_members(limit: Limit = DEFAULT_LIMIT) -> None:
         )
 
 
+@app.add("invite")
+def invite(
+    email: Annotated[str, typer.Argument(help="The person's email address.")],
+    role: Annotated[str, typer.Option(help="member, admin, or owner.")] = "member",
+    dry_run: DryRun = False,
+) -> None:
+    """Invite a person, by email."""
+    with invocation().client() as client:
+        invitation = client.invitations.create(email=email, role=role, dry_run=dry_run)
+        done(invitation, f"{'Would invite' if dry_run else 'Invited'} {email} as {role}.")
+
+
 @app.add("set-role")
 def set_role(
     member: Member, role: Annotated[str, typer.Argument(help="member, admin, or owner.")], dry_run: DryRun = False

@@ -8,7 +8,7 @@ from openassent_cli import profiles
 from openassent_cli.commands.shared import DEFAULT_LIMIT, DryRun, Group, Limit
 from openassent_cli.finding import organization_id
 from openassent_cli.invocation import invocation
-from openassent_cli.output import done, show, show_list
+from openassent_cli.output import done, show_list
 
 app = Group("Organizations.")
 
@@ -28,16 +28,6 @@ def list_organizations(limit: Limit = DEFAULT_LIMIT) -> None:
             limit=limit,
             empty="You aren't a member of an organization. Create one with `assent org create`.",
         )
-
-
-@app.add("show")
-def show_organization(
-    organization: Annotated[str, typer.Argument(help="The organization's ID or slug.")],
-) -> None:
-    """Show an organization."""
-    with invocation().client() as client:
-        found = client.organizations.get(organization_id(client, organization))
-        show(found, [("Name", found.name), ("Slug", found.slug), ("ID", found.id), ("Your role", found.role)])
 
 
 @app.add("create")

@@ -61,7 +61,7 @@ def show_project(project: Name) -> None:
 @app.add("create")
 def create(
     name: Annotated[str, typer.Argument(help="The project's name.")],
-    region: Annotated[str, typer.Option(help="Where its consent data is stored. `assent project regions` lists them.")],
+    region: Annotated[str, typer.Option(help="Where its consent data is stored: `assent api GET /v1/regions`.")],
     website: Annotated[list[str] | None, typer.Option(help="The address of a website; repeatable.")] = None,
     dry_run: DryRun = False,
 ) -> None:
@@ -108,11 +108,3 @@ def delete(project: Name, yes: Yes = False, dry_run: DryRun = False) -> None:
         deleted = client.projects.delete(found, dry_run=dry_run)
         websites = counted(deleted.deleted_websites, "website")
         done(deleted, f"{'Would delete' if dry_run else 'Deleted'} {project} with {websites}.")
-
-
-@app.add("regions")
-def regions() -> None:
-    """List the regions that consent data can be stored in."""
-    with invocation().client() as client:
-        columns = [("ID", lambda it: it.id), ("NAME", lambda it: it.label)]
-        show_list(client.regions.list(), columns, empty="There are no regions.")

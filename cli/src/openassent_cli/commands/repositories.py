@@ -95,14 +95,3 @@ def unlink(repository: Repository, project: Project, yes: Yes = False, dry_run: 
             confirm(f"Unlink {repository} from {project}?", yes=yes)
         deleted = client.links.delete(repo, wanted, dry_run=dry_run)
         done(deleted, f"{'Would unlink' if dry_run else 'Unlinked'} {repository} from {project}.")
-
-
-@app.add("disconnect")
-def disconnect(repository: Repository, yes: Yes = False, dry_run: DryRun = False) -> None:
-    """Disconnect a repository, with all its links."""
-    with invocation().client() as client:
-        repo = repository_id(client, repository)
-        if not dry_run:
-            confirm(f"Disconnect {repository}, and delete its scans and findings?", yes=yes)
-        disconnected = client.repositories.disconnect(repo, dry_run=dry_run)
-        done(disconnected, f"{'Would disconnect' if dry_run else 'Disconnected'} {repository}.")

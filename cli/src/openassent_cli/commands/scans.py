@@ -1,6 +1,5 @@
 """`assent scan`: code-audit scans, on the service and on this machine."""
 
-import json
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Annotated
@@ -87,19 +86,6 @@ def show_scan(scan: Scan, issues: Annotated[bool, typer.Option(help="Also list i
         note(f"Some findings are locked. Unlock them with `assent scan unlock {scan}`.")
 
 
-@app.add("issues")
-def list_issues(scan: Scan) -> None:
-    """List the readable findings of a scan, most urgent first."""
-    with invocation().client() as client:
-        found = client.scans.issues(scan)
-    if invocation().json:
-        print_json(found)
-        return
-    _list_issues(found.issues)
-    if found.locked_count:
-        note(f"{found.locked_count} more are locked. Unlock them with `assent scan unlock {scan}`.")
-
-
 @app.add("diff")
 def diff(
     scan: Scan,
@@ -132,13 +118,6 @@ def unlock(scan: Scan, yes: Yes = False, dry_run: DryRun = False) -> None:
         done(unlocked, f"{'Would unlock' if dry_run else 'Unlocked'} {scan}.")
 
 
-@app.add("sarif")
-def sarif(scan: Scan) -> None:
-    """Print a scan's findings as SARIF 2.1.0."""
-    with invocation().client() as client:
-        typer.echo(json.dumps(client.scans.sarif(scan), indent=2))
-
-
 @app.add("local")
 def local(
     path: Annotated[Path, typer.Argument(help="The folder to scan.")] = Path(),
@@ -154,13 +133,17 @@ def local(
     """Scan a folder on this machine: offline, without an account."""
     # Imported here, because the analysis takes a third of a second to import.
     from openassent_cli.local import read_report, scan_folder  # noqa: PLC0415
-    from openassent_cli.reports.printers import PRINTERS  # noqa: PLC0415
+    from openassent_cli.reports import annotations, sarif, text  # noqa: PLC0415
 
     given = invocation()
     known = read_report(baseline) if baseline else None
     with FileProgress() as progress:
         report = scan_folder(path, baseline=known, changed_since=changed_since, on_progress=progress.update)
-    PRINTERS[Format.JSON if given.json else output](report)
+    if given.json or output is Format.JSON:
+        print_json(report.as_json())  # also what --baseline reads
+    else:
+        printer = {Format.TEXT: text, Format.SARIF: sarif, Format.GITHUB: annotations}[output]
+        printer.print_report(report)
     if fail_on and report.at_or_above(fail_on):
         raise typer.Exit(Exit.FINDINGS)
 

@@ -15,13 +15,13 @@ from typing import Final
 from ast_grep_py import SgNode
 
 from openassent_analysis.blocks import Block
+from openassent_analysis.gates import callers
 from openassent_analysis.gates.context import Found, within
 from openassent_analysis.gates.enabling import enabled_with_consent
 from openassent_analysis.gates.exports import providers_in
 from openassent_analysis.gates.implied import NOTHING, Implied, both
 from openassent_analysis.gates.markup import meaning_of_script
 from openassent_analysis.gates.options import blocked_by_script, blocks, marked_by_code, waits_by_itself
-from openassent_analysis.gates.page import calls_of
 from openassent_analysis.gates.reading import reading_of
 from openassent_analysis.gates.running import runs_on_load
 from openassent_analysis.gates.texts import implied_by_text
@@ -29,7 +29,7 @@ from openassent_analysis.gating import CLOSED, DEFAULT, LAYOUT, SERVER, Export, 
 from openassent_analysis.report import MAX_PROVIDERS
 from openassent_analysis.sources import Source
 
-__all__ = ["calls_on_page", "checked", "gating", "providers", "runs_on_load", "template_gates", "template_gating"]
+__all__ = ["calls_on_page", "checked", "gating", "providers", "runs_on_load", "template_gating"]
 
 # Files that a framework or a page runs, together with their exports.
 _ENTRY: Final = re.compile(
@@ -85,7 +85,7 @@ def _slots_wait(source: Source) -> bool:
 
 def calls_on_page(source: Source, name: str) -> list[Gating]:
     """Returns whether each place waits for consent that calls a function of another script on the page."""
-    return [found.gating() for found in calls_of(reading_of(source), name)]
+    return [found.gating() for found in callers.calls_on_page(reading_of(source), name)]
 
 
 def _layout(source: Source) -> Export | None:
@@ -120,11 +120,6 @@ def _with_key(source: Source, test: str) -> str:
         return test
     key = source.template.assigned.get(read[1])
     return test.replace(read[1], f"'{key}'") if key else test
-
-
-def template_gates(text: str, *, holds: bool) -> Gating:
-    """Returns whether a template's condition that holds, or doesn't, shows that the visitor has consented."""
-    return Found(implied_by_text(text, holds=holds)).gating()
 
 
 def checked(source: Source, block: Block, node: SgNode) -> bool:

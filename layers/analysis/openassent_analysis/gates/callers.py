@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Final
 
 from ast_grep_py import SgNode
 
-from openassent_analysis.blocks import Block
+from openassent_analysis.blocks import SCRIPTS, Block
 from openassent_analysis.functions import FUNCTIONS
 from openassent_analysis.gates import events, words
 from openassent_analysis.gates.context import RUNS, WAITS, Found, Reader, any_of
@@ -184,6 +185,23 @@ def calls_of(reader: Reader, function: SgNode) -> list[Place] | None:
     return found
 
 
+def calls_on_page(reader: Reader, name: str) -> Iterator[Found]:
+    """Yields the gates of each place that calls a function which the file doesn't define or import."""
+    index = reader.index
+    own = name in index.declarations or name in index.imports
+    for place in index.uses.get(name, ())[:_MAX_USES]:
+        if place.block.language not in SCRIPTS:
+            continue
+        parent = place.node.parent()
+        bare = place.node.kind() == "identifier" and parent is not None and parent.kind() in {
+            "call_expression", "arguments",
+        }  # fmt: skip
+        if (bare and not own) or (place.node.kind() == "property_identifier" and of_global(place.node)):
+            yield reader.found(place.block, place.node)
+    if not own:
+        yield from _events(reader, name)
+
+
 def given_to(reader: Reader, function: SgNode) -> list[SgNode]:
     """Returns the calls that a function is given to, where it is written or by its name."""
     name, _ = name_of(function)
@@ -284,7 +302,7 @@ def _events(reader: Reader, name: str) -> list[Found]:
     if reader.language != "html":
         return []
     found = []
-    for event in reader.index.events.get(name, ()):
+    for event in sorted(reader.index.events.get(name, ())):
         try:
             found.append(Found(events.implied_by_elements_event(event)))
         except Refused:

@@ -10,7 +10,7 @@ from ast_grep_py import SgNode
 from openassent_analysis.functions import FUNCTIONS
 from openassent_analysis.gates import words
 from openassent_analysis.gates.context import Reader
-from openassent_analysis.gates.implied import GIVEN, NOTHING, UNCLEAR, Implied, either
+from openassent_analysis.gates.implied import GIVEN, NOTHING, UNCLEAR, Implied, either_of
 from openassent_analysis.gates.index import Declared, Place
 from openassent_analysis.gates.origins import in_project
 from openassent_analysis.gates.syntax import arguments_of, callee_of
@@ -125,10 +125,7 @@ def _implied_by_event(reader: Reader, function: SgNode, strings: list[str]) -> I
     if words.refuses(event):
         raise Refused
     if places := _dispatches(reader, event):
-        found = reader.found(*places[0]).implied
-        for place in places[1:]:
-            found = either(found, reader.found(*place).implied)
-        return found
+        return either_of(reader.found(*place).implied for place in places) or NOTHING
     if _TOOLS_EVENT.search(event):
         return GIVEN
     if words.KEY.search(event) or words.strength(event) > 1:
@@ -179,15 +176,10 @@ def _implied_by_helper(reader: Reader, declared: Declared, given: list[SgNode], 
     if position >= len(names):
         return NOTHING
     parameter = names[position].field("pattern") or names[position]
-    span = helper.range()
-    found: Implied | None = None
-    for place in reader.index.uses.get(parameter.text(), ())[: _MAX_PLACES * 2]:
-        at = place.node.range().start.index
-        if place.block is declared.block and span.start.index <= at < span.end.index and place.node != parameter:
-            implied = reader.found(place.block, place.node, helper).implied
-            found = implied if found is None else either(found, implied)
+    uses = reader.index.uses_in(declared.block, helper, parameter.text(), _MAX_PLACES * 2)
+    found = either_of(reader.found(declared.block, it, helper).implied for it in uses if it != parameter)
     name = declared.node.field("name")
-    if not found and name is not None and words.accepts(name.text()) and words.strength(name.text()) > 1:
+    if found is None and name is not None and words.accepts(name.text()) and words.strength(name.text()) > 1:
         return UNCLEAR
     return found or NOTHING
 

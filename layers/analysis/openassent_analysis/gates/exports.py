@@ -12,11 +12,11 @@ from openassent_analysis.blocks import SCRIPTS, Block
 from openassent_analysis.functions import FUNCTIONS
 from openassent_analysis.gates import markup, words
 from openassent_analysis.gates.context import Reader
-from openassent_analysis.gates.implied import NEVER, NOTHING, Implied, either
+from openassent_analysis.gates.implied import NEVER, NOTHING, Implied, either_of
 from openassent_analysis.gates.index import Declared, Place
 from openassent_analysis.gates.origins import declared_as
 from openassent_analysis.gates.syntax import arguments_of, returns_of
-from openassent_analysis.gating import DEFAULT, Export, Provider
+from openassent_analysis.gating import DEFAULT, Provider
 
 _STORES: Final = frozenset(
     {"create", "createStore", "defineStore", "persist", "persisted", "persistentAtom", "atomWithStorage", "createSlice"}
@@ -33,28 +33,28 @@ _ASSIGNED: Final = {
 
 def providers_in(reader: Reader) -> Iterator[Provider]:
     for name, place in _exported(reader):
-        for method, choice in _methods_of(reader, place):
-            yield Provider(f"{name}.{method}", choice)
+        for method, implied in _methods_of(reader, place):
+            yield from _as_provider(f"{name}.{method}", implied)
         implied = _implied_by_value(reader, place, 0)
         if implied == NOTHING and place.node.kind() in {"call_expression", "new_expression"}:
             implied = _implied_by_state(reader, place)
-        if implied.given:
-            yield Provider(name, None)
-        for source in sorted(implied.providers) if not implied.given else ():
-            yield Provider(name, source)
+        yield from _as_provider(name, implied)
 
 
-def _methods_of(reader: Reader, place: Place) -> Iterator[tuple[str, Export | None]]:
-    """Yields the methods of a class that give the visitor's choice, with its source in another file."""
+def _as_provider(name: str, implied: Implied) -> Iterator[Provider]:
+    if implied.given:
+        yield Provider(name, None)
+    else:
+        yield from (Provider(name, source) for source in sorted(implied.providers))
+
+
+def _methods_of(reader: Reader, place: Place) -> Iterator[tuple[str, Implied]]:
+    """Yields the methods of a class, with the gate implied by their results."""
     body = place.node.field("body") if place.node.kind() == "class_declaration" else None
     for method in body.children()[:_MAX_PROPERTIES] if body is not None else ():
         name = method.field("name") if method.kind() == "method_definition" else None
         if name is not None:
-            implied = _choice(reader, place.block, method)
-            if implied.given:
-                yield name.text(), None
-            for source in sorted(implied.providers) if not implied.given else ():
-                yield name.text(), source
+            yield name.text(), _choice(reader, place.block, method)
 
 
 def _implied_by_state(reader: Reader, place: Place) -> Implied:
@@ -159,22 +159,16 @@ def _looks_for_key(reader: Reader, function: SgNode) -> bool:
 def _implied_by_parameters(reader: Reader, place: Place) -> Implied:
     """Returns the gate under which a function calls one of its parameters."""
     block, function = place
-    names = reader.index.parameters(function)
-    span = function.range()
-    found: Implied | None = None
-    for name in sorted(names)[:10]:
-        for use in reader.index.uses.get(name, ())[:40]:
-            if use.block is not block or not span.start.index <= use.node.range().start.index < span.end.index:
-                continue
-            parent = use.node.parent()
-            called = parent is not None and parent.kind() == "call_expression" and parent.field("function") == use.node
+    ways = []
+    for name in sorted(reader.index.parameters(function))[:10]:
+        for use in reader.index.uses_in(block, function, name, 40):
+            parent = use.parent()
+            called = parent is not None and parent.kind() == "call_expression" and parent.field("function") == use
             given = parent is not None and parent.kind() == "arguments"
-            if not called and not given:
-                continue
-            implied = reader.found(block, use.node, function).implied
-            if called or implied != NOTHING:
-                found = implied if found is None else either(found, implied)
-    return found or NOTHING
+            if called or given:
+                implied = reader.found(block, use, function).implied
+                ways += [implied] if called or implied != NOTHING else []
+    return either_of(ways) or NOTHING
 
 
 def _first(implied: Iterator[Implied]) -> Implied:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import Enum
+from functools import reduce
 from typing import Final, NamedTuple
 
 from openassent_analysis.gating import Export
@@ -72,6 +74,12 @@ def either(one: Implied, other: Implied) -> Implied:
         providers=one.providers | other.providers if one.providers and other.providers else frozenset(),
         unclear=one.unclear or other.unclear or bool(one.providers) != bool(other.providers),
     )
+
+
+def either_of(ways: Iterable[Implied]) -> Implied | None:
+    """Returns the gate that all ways imply, of which one is taken. None if there is no way."""
+    known = list(ways)
+    return reduce(either, known) if known else None
 
 
 def negated(value: Meaning) -> Meaning:

@@ -148,6 +148,15 @@ class Index:
                 exported |= dict(_assigned(assignment))
         return declared, imported, exported
 
+    def uses_in(self, block: Block, place: SgNode, name: str, most: int) -> list[SgNode]:
+        """Returns the places of a name inside a node of the block, among the first of the whole file."""
+        span = place.range()
+        return [
+            use.node
+            for use in self.uses.get(name, ())[:most]
+            if use.block is block and span.start.index <= use.node.range().start.index < span.end.index
+        ]
+
     @property
     def declarations(self) -> dict[str, list[Declared]]:
         return self._statements[0]

@@ -11,7 +11,7 @@ from openassent_analysis.blocks import Block
 from openassent_analysis.functions import FUNCTIONS
 from openassent_analysis.gates import words
 from openassent_analysis.gates.context import Reader
-from openassent_analysis.gates.implied import GIVEN, NOTHING, Implied, Meaning, both, either, negated
+from openassent_analysis.gates.implied import GIVEN, NOTHING, Implied, Meaning, both, either_of, negated
 from openassent_analysis.gates.origins import imported, in_project
 
 TAGS: Final = frozenset({"start_tag", "self_closing_tag", "jsx_self_closing_element", "jsx_opening_element"})
@@ -140,6 +140,7 @@ def _pascal(name: str) -> str:
 
 
 _CHILDREN: Final = frozenset({"children", "slots", "$slots"})
+_MAX_CHILDREN: Final = 20
 
 
 def _shows_children_with(reader: Reader, component: str) -> Implied:
@@ -157,17 +158,9 @@ def _shows_children_with(reader: Reader, component: str) -> Implied:
 
 def children_of(reader: Reader, block: Block, function: SgNode) -> Implied:
     """Returns the gate implied by a component, given as its function, that renders its children."""
-    span = function.range()
-    body = function.field("body")
-    first = body.range().start.index if body is not None else span.start.index
-    found: Implied | None = None
-    for place in [use for name in _CHILDREN for use in reader.index.uses.get(name, ())[:20]]:
-        at = place.node.range().start.index
-        if place.block is not block or not first <= at < span.end.index:
-            continue
-        implied = reader.found(block, place.node, function).implied
-        found = implied if found is None else either(found, implied)
-    return found or NOTHING
+    body = function.field("body") or function
+    uses = (use for name in _CHILDREN for use in reader.index.uses_in(block, body, name, _MAX_CHILDREN))
+    return either_of(reader.found(block, use, function).implied for use in uses) or NOTHING
 
 
 def _implied_by_attribute(reader: Reader, tag: SgNode) -> Implied:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from functools import reduce
 from typing import Final
 
 from ast_grep_py import SgNode
@@ -23,6 +22,7 @@ from openassent_analysis.gates.implied import (
     Meaning,
     both,
     either,
+    either_of,
 )
 from openassent_analysis.gates.index import Declared, Place
 from openassent_analysis.gates.syntax import arguments_of, callee_of, is_constant, returns_of
@@ -121,7 +121,7 @@ def meaning_of_field(reader: Reader, name: str) -> Meaning:
 
 
 def _any_of(ways: list[Implied], kind: Kind) -> Meaning:
-    true = reduce(either, ways) if ways else NOTHING
+    true = either_of(ways) or NOTHING
     return Meaning(true, NOTHING, kind) if true != NOTHING else OTHER
 
 
@@ -136,7 +136,7 @@ def _is_no(value: SgNode) -> bool:
 
 def meaning_of_context(reader: Reader, name: str) -> Meaning:
     """Returns the meaning of a context's value, by the values of the file's provider elements."""
-    found: Implied | None = None
+    ways = []
     for place in reader.index.uses.get(name, ())[:_MAX_PLACES]:
         tag = place.node.parent()
         if tag is not None and tag.kind() in {"member_expression", "nested_identifier"}:  # <Context.Provider>
@@ -147,9 +147,9 @@ def meaning_of_context(reader: Reader, name: str) -> Meaning:
             value = attribute.child(2) if attribute.kind() == "jsx_attribute" else None
             if value is None or not attribute.text().startswith("value"):
                 continue
-            implied = _any_choice(reader, Place(place.block, value))
-            found = implied if found is None else either(found, implied)
-    return by_name(name) if found is None or found == NOTHING else Meaning(found, NOTHING, Kind.CHOICE)
+            ways.append(_any_choice(reader, Place(place.block, value)))
+    found = _any_of(ways, Kind.CHOICE)
+    return found if found != OTHER else by_name(name)
 
 
 def _any_choice(reader: Reader, place: Place) -> Implied:

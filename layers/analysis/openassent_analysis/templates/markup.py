@@ -277,10 +277,6 @@ class Markup:
         """The name of the innermost block, or an empty string."""
         return self._frames[-1].name if self._frames else ""
 
-    @property
-    def depth(self) -> int:
-        return len(self._frames)
-
     def _end_branch(self, frame: _Frame, end: int) -> None:
         tests = (*frame.tests, frame.test) if frame.test is not None else tuple(frame.tests)
         if tests and end > frame.start:

@@ -16,8 +16,7 @@ from controlplane.access.access import Access
 from controlplane.access.anonymous import Anonymous, AnonymousCaller
 from controlplane.access.authentication import TooManyRejected, authenticate, check_rate
 from controlplane.organizations import store as organizations
-from controlplane.organizations.defaults import NotMember
-from controlplane.organizations.store import Account, Membership
+from controlplane.organizations.store import Account, Membership, NotMember
 from controlplane.people.users import UserItem
 from controlplane.platform.core import keyring, tokens
 from controlplane.platform.core.acting import Actor

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from controlplane.api_keys.items import ApiKeyItem, PreviousSecret, Restrictions
-from controlplane.api_keys.store import UnknownKey, list_keys, recorded, unchanged, write
+from controlplane.api_keys.store import UnknownKey, list_keys, unchanged, write
 from controlplane.platform.core.actions import Action
 from controlplane.platform.core.ids import KeyId
 from controlplane.platform.core.plans import API_KEYS_PER_ORGANIZATION
@@ -43,8 +43,8 @@ def update_key(key_id: KeyId, change: Callable[[ApiKeyItem], ApiKeyItem], *, adm
             key_id.organization_id,
             key_id,
             before.name,
-            before=recorded(before),
-            after=recorded(after),
+            before=before.describe(),
+            after=after.describe(),
         )
         try:
             write(record, admin_id, _NO_LEGS, legs)
@@ -66,7 +66,7 @@ def delete_key(key_id: KeyId, *, admin_id: str | None = None) -> KeyId | None:
         item = table.get(keys.api_key(*key_id.location))
         if item is not None:
             key, successor = ApiKeyItem.from_item(item), None
-            record = Recorded(Action.API_KEY_DELETE, key_id.organization_id, key_id, key.name, before=recorded(key))
+            record = Recorded(Action.API_KEY_DELETE, key_id.organization_id, key_id, key.name, before=key.describe())
             legs = deletion_legs(key)
         else:
             key, previous = _successor_of(key_id)
@@ -116,7 +116,7 @@ def grace_record(key: ApiKeyItem, previous: PreviousSecret, after: Mapping[str, 
 def _successor_of(rolled: KeyId) -> tuple[ApiKeyItem, PreviousSecret]:
     """Returns the key that replaced this one, with its secret, which still works. Consistent. Raises UnknownKey."""
     page = list_keys(rolled.organization_id, API_KEYS_PER_ORGANIZATION, None, consistent=True)
-    for key in page.keys:
+    for key in page.items:
         previous = key.working_previous
         if previous is not None and previous.key_id == rolled:
             return key, previous

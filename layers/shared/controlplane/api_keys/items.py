@@ -6,13 +6,13 @@ cost no further call. Attributes of restrictions that a key doesn't have aren't 
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 from controlplane.platform.core import clock
 from controlplane.platform.core.ids import KeyId, ProjectId, organization_of
 from controlplane.platform.table import keys
-from controlplane.platform.table.codec import present
 from controlplane.platform.table.keys import Key
+from controlplane.platform.table.legs import present
 from controlplane.platform.table.stored import FLAT, SPARSE, Derived, KeyPart, Named, StoredItem, StoredMap
 
 
@@ -57,6 +57,14 @@ class Restrictions(StoredMap):
 
 
 UNRESTRICTED = Restrictions()
+
+
+class KeyDraft(NamedTuple):
+    """The choices of a person about a key."""
+
+    name: str
+    description: str | None = None
+    restrictions: Restrictions = UNRESTRICTED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,6 +113,16 @@ class ApiKeyItem(StoredItem):
     @property
     def key(self) -> Key:
         return keys.api_key(*self.key_id.location)
+
+    @property
+    def draft(self) -> KeyDraft:
+        """The choices about the key, with which another one replaces it."""
+        return KeyDraft(self.name, self.description, self.restrictions)
+
+    def describe(self) -> dict[str, Any]:
+        """Returns the key as an entry of the audit log shows it."""
+        shown = {"name": self.name, "rateLimit": self.rate_limit}
+        return shown | present(description=self.description) | self.restrictions.describe()
 
     @property
     def secret_keys(self) -> list[Key]:

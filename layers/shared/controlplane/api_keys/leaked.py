@@ -9,7 +9,6 @@ from typing import Annotated
 
 from controlplane.api_keys.changes import deletion_legs, end_of_grace_legs, grace_record
 from controlplane.api_keys.items import ApiKeyItem, KeySecretItem
-from controlplane.api_keys.store import recorded
 from controlplane.people import credential_index, token_families
 from controlplane.people import tokens as user_tokens
 from controlplane.people.token_families import TokenFamilyItem
@@ -64,8 +63,7 @@ class LeakedToken(StoredMap):
 
 def find_leaked_key(key_id: KeyId) -> LeakedKey | None:
     """Returns the record of a leaked key that was revoked in the last 90 days. Consistent."""
-    item = table.get(keys.leaked_key(*key_id.location))
-    return LeakedKey.from_item(item) if item else None
+    return table.find(keys.leaked_key(*key_id.location), LeakedKey.from_item)
 
 
 def revoke_key(digest: str, leak: Leak) -> bool:
@@ -87,7 +85,7 @@ def revoke_key(digest: str, leak: Leak) -> bool:
         if secret.successor is None:
             start, legs = key.start, deletion_legs(key)
             action, organization_id = Action.API_KEY_REVOKE_LEAKED, key.key_id.organization_id
-            record = Recorded(action, organization_id, key.key_id, key.name, before=recorded(key), after=found)
+            record = Recorded(action, organization_id, key.key_id, key.name, before=key.describe(), after=found)
         elif key.previous is None:
             raise WriteConflict  # it was ended in between
         else:
@@ -98,10 +96,7 @@ def revoke_key(digest: str, leak: Leak) -> bool:
             "leak": Put({**leaked.to_item(), **expiry(_KEPT_DAYS)}),
             "event": events.entry(secret.organization_id, "key.leaked", secret.key_id).leg,
         }
-        try:
-            table.transact(legs, record)
-        except LegFailed:
-            raise WriteConflict from None
+        table.transact_or_retry(legs, record)
         return True
 
     return retry_on_conflict(attempt, "the key")
@@ -109,8 +104,7 @@ def revoke_key(digest: str, leak: Leak) -> bool:
 
 def find_leaked_token(user_id: str, local: str) -> LeakedToken | None:
     """Returns the record of a leaked token that was revoked in the last 90 days. Consistent."""
-    item = table.get(keys.leaked_token(user_id, local))
-    return LeakedToken.from_item(item) if item else None
+    return table.find(keys.leaked_token(user_id, local), LeakedToken.from_item)
 
 
 def revoke_token(secret: str, leak: Leak) -> bool:

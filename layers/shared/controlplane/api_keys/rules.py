@@ -18,9 +18,8 @@ from controlplane.platform.core.errors import InvalidPayload
 from controlplane.platform.core.ids import KeyId, ProjectId
 from controlplane.platform.core.scopes import API_KEY_SCOPES
 from controlplane.platform.table import keys
-from controlplane.platform.table.table import table
+from controlplane.platform.table.table import QueryPage, table
 from controlplane.projects.items import ProjectItem
-from controlplane.projects.store import ProjectPage
 
 # A request writes the key's item, whose price depends on its size: without restrictions, it is below 1 KB.
 MOST_PROJECTS = 20
@@ -65,14 +64,14 @@ def read_projects(organization_id: str, texts: Sequence[str]) -> tuple[ProjectId
     return tuple(parsed)
 
 
-def list_projects(project_ids: Sequence[ProjectId], limit: int, after: str | None) -> ProjectPage:
+def list_projects(project_ids: Sequence[ProjectId], limit: int, after: str | None) -> QueryPage[ProjectItem]:
     """Returns one page of those of the projects that exist, newest first, in the order of `projects.list_projects`."""
     wanted = sorted((keys.project(*it.location) for it in project_ids), reverse=True)
     items = table.batch_get([key for key in wanted if after is None or key.sk < after])
     found = [ProjectItem.from_item(item) for item in items if item is not None]
     if len(found) <= limit:
-        return ProjectPage(found, None)
-    return ProjectPage(found[:limit], found[limit - 1].key.sk)
+        return QueryPage(found, None)
+    return QueryPage(found[:limit], found[limit - 1].key.sk)
 
 
 def find_unknown(organization_id: str, project_ids: Sequence[ProjectId]) -> list[ProjectId]:

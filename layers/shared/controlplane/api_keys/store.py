@@ -6,14 +6,14 @@ authenticating item also holds the organization's plan. `keyVersion` increases w
 so a plan change that missed one fails and is retried.
 
 A key that was rolled with a grace period isn't listed anymore, but its authenticating item is kept until then, and its
-successor's item says where. `key_changes` changes and revokes keys.
+successor's item says where. `changes` changes and revokes keys.
 """
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, ClassVar, NamedTuple
 
-from controlplane.api_keys.items import UNRESTRICTED, ApiKeyItem, KeySecretItem, PreviousSecret, Restrictions
+from controlplane.api_keys.items import ApiKeyItem, KeyDraft, KeySecretItem, PreviousSecret
 from controlplane.organizations import store as organizations
 from controlplane.organizations.items import OrganizationItem
 from controlplane.organizations.store import UnknownOrganization
@@ -25,9 +25,8 @@ from controlplane.platform.core.plans import API_KEYS_PER_ORGANIZATION, KEYS_IN_
 from controlplane.platform.core.settings import settings
 from controlplane.platform.queues import events
 from controlplane.platform.table import keys
-from controlplane.platform.table.codec import present
 from controlplane.platform.table.retry import WriteConflict, retry_on_conflict
-from controlplane.platform.table.table import Delete, Leg, LegFailed, Put, Recorded, Update, table
+from controlplane.platform.table.table import Delete, Leg, LegFailed, Put, QueryPage, Recorded, Update, table
 
 _EXISTS = "attribute_exists(pk)"
 _ABSENT = "attribute_not_exists(pk)"
@@ -63,13 +62,6 @@ class UnknownKey(NotFound):
     message = "The organization has no such API key."
 
 
-class KeyPage(NamedTuple):
-    """Keys, newest first, and the sort key after which the next page starts (None on the last page)."""
-
-    keys: list[ApiKeyItem]
-    next_sk: str | None
-
-
 class MintedKey(NamedTuple):
     """A key and its secret. The secret is not stored anywhere."""
 
@@ -84,30 +76,20 @@ class FoundKey(NamedTuple):
     key: ApiKeyItem | None
 
 
-class KeyDraft(NamedTuple):
-    """The choices of a person about a key."""
-
-    name: str
-    description: str | None = None
-    restrictions: Restrictions = UNRESTRICTED
-
-
 def _mint(
     organization: OrganizationItem, draft: KeyDraft, secret: str | None, created_by: str, created_from: str
 ) -> MintedKey:
     """Returns a new key with the rate limit of the organization's plan, and its secret, by default a random one."""
     secret = secret or tokens.mint(settings.service_brand)
     item = ApiKeyItem(
+        **draft._asdict(),
         key_id=KeyId.of(organization.organization_id, ids.new_local()),
-        name=draft.name,
         start=tokens.start_of(secret),
         digest=tokens.digest(secret),
         rate_limit=PLANS[organization.plan].requests_per_minute,
         created_at=clock.timestamp(),
         created_by=created_by,
         created_from=created_from,
-        description=draft.description,
-        restrictions=draft.restrictions,
     )
     return MintedKey(item, secret)
 
@@ -154,13 +136,7 @@ def write(record: Recorded, admin_id: str | None, extra_legs: Mapping[str, Leg],
 
 
 def _creation(key: ApiKeyItem) -> Recorded:
-    return Recorded(Action.API_KEY_CREATE, key.key_id.organization_id, key.key_id, key.name, after=recorded(key))
-
-
-def recorded(key: ApiKeyItem) -> dict[str, Any]:
-    """Returns the key as the audit log shows it."""
-    shown = {"name": key.name, "rateLimit": key.rate_limit}
-    return shown | present(description=key.description) | key.restrictions.describe()
+    return Recorded(Action.API_KEY_CREATE, key.key_id.organization_id, key.key_id, key.name, after=key.describe())
 
 
 def create_key(
@@ -251,14 +227,13 @@ def roll_key(
         if grace_seconds:
             _require_grace_left(key_id)
             same, seen = f"{same} AND #keyVersion = :seen", {**seen, "seen": organization.key_version}
-        draft = KeyDraft(old.name, old.description, old.restrictions)
-        minted = _with_previous(_mint(organization, draft, secret, rolled_by, created_from), old, grace_seconds)
+        minted = _with_previous(_mint(organization, old.draft, secret, rolled_by, created_from), old, grace_seconds)
         change = Update(keys.organization(organization_id), "SET #keyVersion = #keyVersion + :one", same, seen)
         legs = {"organization": change, **_replacing(old, minted.item), **_legs_of(organization, minted.item)}
         after: dict[str, Any] = {"successor": minted.item.key_id}
         if (previous := minted.item.previous) is not None:
             after["worksUntil"] = previous.until_text
-        record = Recorded(Action.API_KEY_ROLL, organization_id, key_id, old.name, before=recorded(old), after=after)
+        record = Recorded(Action.API_KEY_ROLL, organization_id, key_id, old.name, before=old.describe(), after=after)
         try:
             write(record, admin_id, extra_legs, legs)
         except LegFailed as failure:
@@ -273,7 +248,7 @@ def roll_key(
 def _require_grace_left(rolled: KeyId) -> None:
     """Raises TooManyInGrace if as many other keys as may be in a grace period are. Consistent."""
     page = list_keys(rolled.organization_id, API_KEYS_PER_ORGANIZATION, None, consistent=True)
-    others = sum(key.working_previous is not None and key.key_id != rolled for key in page.keys)
+    others = sum(key.working_previous is not None and key.key_id != rolled for key in page.items)
     if others >= KEYS_IN_GRACE_PER_ORGANIZATION:
         raise TooManyInGrace
 
@@ -327,20 +302,21 @@ def get_key(key_id: KeyId) -> tuple[OrganizationItem, ApiKeyItem]:
     return organization, key
 
 
-def list_keys(organization_id: str, limit: int, after: str | None, *, consistent: bool = False) -> KeyPage:
+def list_keys(
+    organization_id: str, limit: int, after: str | None, *, consistent: bool = False
+) -> QueryPage[ApiKeyItem]:
     """Returns one page, newest first. Works on every plan, so that keys can be listed and deleted after a downgrade."""
-    page = table.query(
+    return table.query(
         keys.organization_pk(organization_id),
         prefix=keys.KEY_PREFIX,
         newest_first=True,
         limit=limit,
         after=after,
         consistent=consistent,
-    )
-    return KeyPage([ApiKeyItem.from_item(item) for item in page.items], page.next_sk)
+    ).read(ApiKeyItem.from_item)
 
 
 def key_secrets(organization_id: str) -> Iterable[keys.Key]:
     """Returns the keys of all authenticating items (at most 70). Consistent: a plan change must not miss one."""
     page = list_keys(organization_id, API_KEYS_PER_ORGANIZATION, None, consistent=True)
-    return [secret for key in page.keys for secret in key.working_secret_keys]
+    return [secret for key in page.items for secret in key.working_secret_keys]

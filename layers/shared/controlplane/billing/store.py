@@ -14,7 +14,7 @@ from controlplane.platform.core.actions import Action
 from controlplane.platform.core.plans import PLANS
 from controlplane.platform.table import keys
 from controlplane.platform.table.parallel import read_each
-from controlplane.platform.table.retry import WriteConflict, retry_on_conflict
+from controlplane.platform.table.retry import retry_on_conflict
 from controlplane.platform.table.table import Leg, LegFailed, Recorded, StoreError, Update, table
 
 Limit = Literal["apiKeys", "projects"]
@@ -91,10 +91,8 @@ def change_plan(organization_id: str, plan: str) -> None:
             before={"plan": organization.plan},
             after={"plan": plan},
         )
-        try:
-            table.transact(legs, record)
-        except LegFailed:
-            raise WriteConflict from None  # the plan was changed, or a key was added or removed, concurrently
+        # Fails if the plan was changed, or a key was added or removed, concurrently.
+        table.transact_or_retry(legs, record)
 
     retry_on_conflict(change, "the set of keys")
 
@@ -152,10 +150,7 @@ def _change_top_up(organization_id: str, settings: dict[str, Any]) -> BillingIte
             keys.billing(organization_id), "SET #topUp = :topUp", "#topUp = :seen", {"topUp": after, "seen": before}
         )
         record = Recorded(Action.BILLING_CHANGE_TOP_UP, organization_id, organization_id, before=before, after=after)
-        try:
-            table.transact({"billing": update}, record)
-        except LegFailed:
-            raise WriteConflict from None
+        table.transact_or_retry({"billing": update}, record)
         return replace(billing, top_up=TopUpItem.from_item(after))
 
     return retry_on_conflict(change, "the top-up")

@@ -1,7 +1,8 @@
 """Installations of our GitHub App, each of which one organization connects repositories through.
 
 A person connects repositories after proving access to the installation. It then belongs to the organization until the
-organization has disconnected all of its repositories, or the same person connects a repository of it elsewhere.
+organization has disconnected all of its repositories, or the same person connects a repository of it elsewhere. GitHub
+says what its repositories are called, whether our App still has access to them, and how long it limits our requests.
 """
 
 from contextlib import suppress
@@ -9,10 +10,12 @@ from contextlib import suppress
 from controlplane.code_host import repositories
 from controlplane.code_host.items import HostedRepository, RepositoryItem
 from controlplane.organizations.store import UnknownOrganization, role_check
-from controlplane.platform.core import ids
+from controlplane.platform.core import clock, ids
+from controlplane.platform.core.actions import Action
 from controlplane.platform.core.errors import Conflict, Forbidden
 from controlplane.platform.table import keys
-from controlplane.platform.table.table import ConditionFailed, Delete, Leg, LegFailed, Put, Unrecorded, table
+from controlplane.platform.table.keys import Key
+from controlplane.platform.table.table import ConditionFailed, Delete, Leg, LegFailed, Put, Unrecorded, Update, table
 
 
 class InstallationTaken(Conflict):
@@ -49,13 +52,8 @@ def connect_granted(organization_id: str, hosted: HostedRepository, user_id: str
     try:
         return repositories.connect_repository(organization_id, hosted, legs)
     except LegFailed as failure:
-        if failure.leg == "caller":
-            raise Forbidden from None
-        if failure.leg == "installation":
-            raise InstallationTaken from None
-        if failure.leg == "organization":
-            raise UnknownOrganization from None
-        raise
+        errors = {"caller": Forbidden, "installation": InstallationTaken, "organization": UnknownOrganization}
+        raise failure.mapped(errors) from None
 
 
 def find_organization(installation_id: int) -> str | None:
@@ -81,3 +79,42 @@ def use_state(digest: str, expires_at: int) -> bool:
     except ConditionFailed:
         return False
     return True
+
+
+def limit(installation_id: int, seconds: int) -> None:
+    """Records that the installation's requests are limited for that long. A longer limit isn't shortened."""
+    until = int(clock.now()) + seconds
+    item = {**keys.host_limit(installation_id)._asdict(), "until": until, "expiresAt": until}
+    with suppress(ConditionFailed):
+        table.put(Put(item, "attribute_not_exists(pk) OR #until < :until", {"until": until}), Unrecorded.COUNTER)
+
+
+def seconds_left(installation_id: int) -> int:
+    """Returns how long the installation's requests are still limited. 0: they aren't."""
+    item = table.get(keys.host_limit(installation_id))
+    return max(0, item["until"] - int(clock.now())) if item else 0
+
+
+def list_by_installation(installation_id: int) -> list[RepositoryItem]:
+    """Returns the repositories of all organizations that are connected through the installation.
+
+    The index that finds them lags behind: it may miss a repository that was connected in the last seconds.
+    """
+    page = table.query(installation_id, prefix=keys.REPOSITORY_PREFIX, index=keys.REPOSITORIES_BY_INSTALLATION)
+    items = table.batch_get([Key(item["pk"], item["sk"]) for item in page.items])
+    repositories = [RepositoryItem.from_item(item) for item in items if item]
+    return [it for it in repositories if it.installation_id == installation_id]
+
+
+def lose_access(repository: RepositoryItem) -> None:
+    """Records that our App no longer has access to the repository. Keeps the time at which it was first noticed."""
+    now = clock.timestamp()
+    update = Update(
+        repository.key,
+        "SET #accessLostAt = :now",
+        "#installationId = :installation AND attribute_not_exists(#accessLostAt)",
+        {"now": now, "installation": repository.installation_id},
+    )
+    record = repository.recorded(Action.REPOSITORY_LOSE_ACCESS, after={"accessLostAt": now})
+    with suppress(LegFailed):
+        table.transact({"repository": update}, record)

@@ -15,7 +15,7 @@ from controlplane.platform.core.schedules import Schedule, next_run
 from controlplane.platform.table import keys
 from controlplane.platform.table.keys import Key
 from controlplane.platform.table.stored import SPARSE, StoredItem, StoredMap
-from controlplane.platform.table.table import Recorded
+from controlplane.platform.table.table import Leg, Put, Recorded
 
 DEFAULT_FAILURE_THRESHOLD: Final = "P1"
 
@@ -50,6 +50,17 @@ class Link(NamedTuple):
         if self.schedule is None:
             return None
         return next_run(self.schedule, repository_id, self.project_id, clock.now())
+
+    def schedule_legs(self, repository_id: RepositoryId) -> dict[str, Leg]:
+        """Returns the leg that makes the sweep start the next scheduled scan, if the link has a schedule.
+
+        Its time follows from the schedule and the IDs. An entry at another time was written for an earlier schedule.
+        """
+        at = self.next_scheduled_scan(repository_id)
+        if at is None:
+            return {}
+        key = keys.scheduled_scan(clock.timestamp(at), repository_id, self.project_id.local)
+        return {"schedule": Put({**key._asdict(), "repositoryId": repository_id, "projectId": self.project_id})}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,35 +10,16 @@ from controlplane.platform.core.ids import ProjectId, RepositoryId, ScanId, Scan
 from controlplane.platform.queues import messages
 from controlplane.platform.queues.messages import Queue, ReportPullRequest
 from controlplane.platform.queues.outbox import Entry
-from controlplane.platform.table import keys
+from controlplane.platform.table import keys, leases
 from controlplane.platform.table.keys import Key
-from controlplane.platform.table.retry import WriteConflict, retry_on_conflict
+from controlplane.platform.table.legs import Leg, Put, Unrecorded, Update, set_expression
+from controlplane.platform.table.retry import ConditionFailed, LegFailed, WriteConflict, retry_on_conflict
 from controlplane.platform.table.stored import SPARSE, StoredItem
-from controlplane.platform.table.table import (
-    ConditionFailed,
-    Leg,
-    LegFailed,
-    Put,
-    StoreError,
-    Unrecorded,
-    Update,
-    table,
-)
+from controlplane.platform.table.table import table
 
 _REPORTED_SECONDS = 86_400
 # Longer than the worker's timeout, so that a claim that has expired is one of a dead worker.
 _CLAIM_SECONDS = 150
-
-
-class BeingReported(StoreError):
-    """Another worker reports on the pull request, for at most `seconds` more."""
-
-    def __init__(self, seconds: int) -> None:
-        self.seconds = seconds
-
-
-class ClaimLost(StoreError):
-    """Another worker reports on the pull request now."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,7 +125,7 @@ def started_leg(key: Key, request_id: ScanRequestId, scan_id: ScanId, head_sha: 
 
 
 def claim(key: Key) -> tuple[str, PullRequestItem] | None:
-    """Returns a claim on the pull request's report with its item, or None if it is gone. Raises BeingReported."""
+    """Returns a claim on the pull request's report with its item, or None if it is gone. Raises leases.Held."""
     now = int(clock.now())
     claimed = secrets.token_hex(8)
     values = {"claim": claimed, "until": now + _CLAIM_SECONDS, "now": now}
@@ -157,32 +138,25 @@ def claim(key: Key) -> tuple[str, PullRequestItem] | None:
         if failure.item is None:
             return None
         if failure.item.get("claim") != claimed:  # if equal, our own write, whose response was lost
-            raise BeingReported(failure.item["claimedUntil"] - now) from None
+            raise leases.Held(failure.item["claimedUntil"] - now) from None
         item = failure.item
     return claimed, PullRequestItem.from_item(item)
 
 
 def record(key: Key, claimed: str, **values: Any) -> None:
-    """Stores the report's state; None removes an attribute. Raises ClaimLost."""
+    """Stores the report's state; None removes an attribute. Raises leases.LeaseLost."""
     changed = {name: value for name, value in values.items() if value is not None}
-    removed = [f"#{name}" for name, value in values.items() if value is None]
-    change = " ".join(
-        part
-        for part in (
-            "SET " + ", ".join(f"#{name} = :{name}" for name in changed) if changed else "",
-            "REMOVE " + ", ".join(removed) if removed else "",
-        )
-        if part
-    )
+    removed = ", ".join(f"#{name}" for name, value in values.items() if value is None)
+    change = (set_expression(changed) if changed else "") + (f" REMOVE {removed}" if removed else "")
     try:
         table.update(Update(key, change, "#claim = :claim", {**changed, "claim": claimed}), Unrecorded.MESSAGE)
     except ConditionFailed:
-        raise ClaimLost from None
+        raise leases.LeaseLost from None
 
 
 def release(key: Key, claimed: str) -> None:
     """Ends the claim, if it is still held."""
     try:
         record(key, claimed, claim=None, claimedUntil=None)
-    except ClaimLost:
+    except leases.LeaseLost:
         return

@@ -3,9 +3,8 @@
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, replace
-from typing import Any, NamedTuple
+from typing import Any
 
-from controlplane.code_host import schedule
 from controlplane.code_host.items import HostedRepository, Link, LinkSettings, RepositoryItem
 from controlplane.organizations.store import admin_check
 from controlplane.platform.core import clock, ids
@@ -17,7 +16,7 @@ from controlplane.platform.table import keys
 from controlplane.platform.table.legs import set_expression
 from controlplane.platform.table.retry import WriteConflict, retry_on_conflict
 from controlplane.platform.table.stored import to_map
-from controlplane.platform.table.table import Check, Delete, Leg, LegFailed, Put, Recorded, Update, table
+from controlplane.platform.table.table import Check, Delete, Leg, LegFailed, Put, QueryPage, Recorded, Update, table
 from controlplane.projects.items import ProjectItem
 
 MAX_LINKS = 10
@@ -46,14 +45,9 @@ class AlreadyLinked(Conflict):
     message = "The project is already linked to this repository. Change the link with PATCH."
 
 
-class RepositoryPage(NamedTuple):
-    repositories: list[RepositoryItem]
-    next_sk: str | None
-
-
 def list_repositories(
     organization_id: str, limit: int, after: str | None, *, consistent: bool = False
-) -> RepositoryPage:
+) -> QueryPage[RepositoryItem]:
     """Returns one page of the organization's repositories, the most recently connected first."""
     page = table.query(
         keys.organization_pk(organization_id),
@@ -63,7 +57,7 @@ def list_repositories(
         after=after,
         consistent=consistent,
     )
-    return RepositoryPage([RepositoryItem.from_item(item) for item in page.items], page.next_sk)
+    return page.read(RepositoryItem.from_item)
 
 
 def list_all_repositories(organization_id: str, *, consistent: bool = False) -> list[RepositoryItem]:
@@ -131,37 +125,57 @@ def connect_repository(
         connected = RepositoryId.stored((failure.item or {})["repositoryId"])
         if connected != repository.repository_id:  # if equal, our own write, whose response was lost
             named = Check(name_key, "#repositoryId = :id", {"id": connected})
-            return _update_description(connected, hosted, {**(extra_legs or {}), "name": named})
+            return describe(connected, hosted, {**(extra_legs or {}), "name": named})
     return repository
 
 
-def _update_description(
-    repository_id: RepositoryId, hosted: HostedRepository, extra_legs: Mapping[str, Leg]
+def describe(
+    repository_id: RepositoryId, hosted: HostedRepository, extra_legs: Mapping[str, Leg] | None = None
 ) -> RepositoryItem:
+    """Stores the code host's facts about the repository. Its links and scans stay, also if it was renamed.
+
+    extra_legs: those of a person who connects it again; they check its name, and come first. Without them, nothing
+    changes if the repository is connected through another installation now. Raises UnknownRepository.
+    """
     values = hosted.described
 
     def update() -> RepositoryItem:
         stored = get_repository(repository_id)
-        before = stored.described
-        read = {f"read{name}": value for name, value in before.items()}
-        change = Update(
-            keys.repository(*repository_id.location),
-            f"{set_expression(values)} REMOVE #accessLostAt",
-            " AND ".join(f"#{name} = :read{name}" for name in before),
-            {**values, **read},
-        )
-        record = stored.recorded(Action.REPOSITORY_UPDATE, before=before, after=values)
+        before, after = {**stored.described, "accessLostAt": stored.access_lost_at}, {**values, "accessLostAt": None}
+        if extra_legs is None and (before == after or stored.installation_id != hosted.installation_id):
+            return stored
+        read = {f"read{name}": value for name, value in stored.described.items()}
+        legs: dict[str, Leg] = {
+            **(_rename_legs(stored, hosted) if extra_legs is None else extra_legs),
+            "repository": Update(
+                stored.key,
+                f"{set_expression(values)} REMOVE #accessLostAt",
+                " AND ".join(f"#{name} = :read{name}" for name in stored.described),
+                {**values, **read},
+            ),
+        }
         try:
-            table.transact({**extra_legs, "repository": change}, record)
+            table.transact(legs, stored.recorded(Action.REPOSITORY_UPDATE, before=before, after=after))
         except LegFailed as failure:
-            if failure.leg == "name":
-                raise UnknownRepository from None
-            if failure.leg != "repository":
-                raise
-            raise WriteConflict from None
+            errors = dict.fromkeys(("repository", "newName", "formerName"), WriteConflict)
+            raise failure.mapped({**errors, "name": UnknownRepository}) from None
         return replace(stored, **asdict(hosted), access_lost_at=None)
 
     return retry_on_conflict(update, "the repository")
+
+
+def _rename_legs(stored: RepositoryItem, hosted: HostedRepository) -> dict[str, Leg]:
+    """Returns the legs that move the claim to the repository's name, if it was renamed."""
+    before = keys.repository_name(stored.organization_id, stored.owner, stored.name)
+    after = keys.repository_name(stored.organization_id, hosted.owner, hosted.name)
+    if before == after:
+        return {}
+    # No two repositories have the same name at the code host, so another one that has it here was renamed, too.
+    legs: dict[str, Leg] = {"newName": Put({**after._asdict(), "repositoryId": stored.repository_id})}
+    named = table.get(before)
+    if named is not None and named["repositoryId"] == stored.repository_id:
+        legs["formerName"] = Delete(before, "#repositoryId = :id", {"id": stored.repository_id})
+    return legs
 
 
 def link_project(repository_id: RepositoryId, link: Link) -> RepositoryItem:
@@ -228,7 +242,7 @@ def _change_links(
             **admin_check(caller_id, repository_id.organization_id),
             "project": Check(keys.project(*project_id.location), "attribute_exists(pk)"),
             "repository": _replace_links(repository, links),
-            **_schedule_leg(repository_id, next(link for link in links if link.project_id == project_id)),
+            **next(link for link in links if link.project_id == project_id).schedule_legs(repository_id),
         }
         try:
             _transact(legs, _link_record(repository, links, project_id))
@@ -250,13 +264,6 @@ def _link_record(repository: RepositoryItem, links: tuple[Link, ...], project_id
     return repository.recorded(action, before=before, after=after)
 
 
-def _schedule_leg(repository_id: RepositoryId, link: Link) -> dict[str, Leg]:
-    """Returns the leg that makes the sweep start the link's next scheduled scan, if it has a schedule."""
-    if link.schedule is None:
-        return {}
-    return {"schedule": schedule.entry_leg(link.schedule, repository_id, link.project_id)}
-
-
 def _transact(legs: Mapping[str, Leg], record: Recorded) -> None:
     """Writes the legs. Raises Forbidden, ProjectGone, and LegFailed for a leg of the caller.
 
@@ -265,13 +272,8 @@ def _transact(legs: Mapping[str, Leg], record: Recorded) -> None:
     try:
         table.transact(legs, record)
     except LegFailed as failure:
-        if failure.leg == "caller":
-            raise Forbidden from None
-        if failure.leg == "project":
-            raise ProjectGone from None
-        if failure.leg != "repository":
-            raise
-        raise WriteConflict from None
+        errors = {"caller": Forbidden, "project": ProjectGone, "repository": WriteConflict}
+        raise failure.mapped(errors) from None
 
 
 def _with_link(repository: RepositoryItem, link: Link) -> tuple[Link, ...]:

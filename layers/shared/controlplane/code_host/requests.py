@@ -6,15 +6,8 @@ One of them learns of a limit from a response. The others read it from the table
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from controlplane.code_host import limits
-from controlplane.code_host.github import client
-from controlplane.code_host.github.errors import (
-    AppKeyUnreadable,
-    AppNotConfigured,
-    HostUnavailable,
-    RateLimitedByHost,
-    Refused,
-)
+from controlplane.code_host import installations
+from controlplane.code_host.github import client, errors
 from controlplane.platform.queues.worker import Delayed, Postponed
 
 LIMITED = "rate limited by the code host"
@@ -26,16 +19,16 @@ def within_limits(installation_id: int) -> Iterator[None]:
 
     Raises RateLimitedByHost, before the block, while the installation is known to be limited.
     """
-    if seconds := limits.seconds_left(installation_id):
-        raise RateLimitedByHost(seconds, reason="known")
+    if seconds := installations.seconds_left(installation_id):
+        raise errors.RateLimitedByHost(seconds, reason="known")
     try:
         yield
-    except RateLimitedByHost as error:
-        limits.limit(installation_id, error.retry_after_seconds)
+    except errors.RateLimitedByHost as error:
+        installations.limit(installation_id, error.retry_after_seconds)
         raise
     finally:
         if seconds := client.get_transport()[1].quotas.seconds_left(installation_id):
-            limits.limit(installation_id, seconds)
+            installations.limit(installation_id, seconds)
 
 
 @contextmanager
@@ -47,11 +40,11 @@ def retried_later(installation_id: int, unavailable_seconds: int) -> Iterator[No
     try:
         with within_limits(installation_id):
             yield
-    except RateLimitedByHost as error:
+    except errors.RateLimitedByHost as error:
         raise Delayed(error.retry_after_seconds, LIMITED) from error
-    except HostUnavailable as error:
+    except errors.HostUnavailable as error:
         raise Postponed(unavailable_seconds, "code host unavailable") from error
-    except (AppKeyUnreadable, AppNotConfigured, Refused) as error:
-        if isinstance(error, Refused) and error.status != 401:
+    except (errors.AppKeyUnreadable, errors.AppNotConfigured, errors.Refused) as error:
+        if isinstance(error, errors.Refused) and error.status != 401:
             raise
         raise Postponed(300, "the App's key isn't accepted") from error

@@ -1,9 +1,9 @@
 """Background cleanup of deletions. It removes all leftover items, even if a sweep crashes at any point.
 
 Work is done in pages of at most 100 items. The position is stored after each page that is not the last of its kind, and
-the work item is removed last, so a crash loses no work and every page can be repeated. `leftovers` and
-`account_leftovers` define what is removed, page by page. A completed scan also leaves a work item, for the expiry of
-earlier scans' findings.
+the work item is removed last, so a crash loses no work and every page can be repeated. `leftovers` and `deletions`
+define what is removed, page by page. A completed scan also leaves a work item, for the expiry of earlier scans'
+findings.
 
 Requests and workers that started before the deletion may still write. So everything is removed twice: immediately, and
 again after SETTLED_AFTER_SECONDS, which is longer than any function runs.
@@ -14,7 +14,7 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-from controlplane.erasure import account_leftovers, leftovers
+from controlplane.erasure import deletions, leftovers
 from controlplane.platform.core import clock, ids
 from controlplane.platform.core.ids import ScanId
 from controlplane.platform.queues.deletion_items import DeletionItem
@@ -22,7 +22,7 @@ from controlplane.platform.queues.sweep_runs import SweepRun
 from controlplane.platform.table import keys
 from controlplane.platform.table.legs import set_expression
 from controlplane.platform.table.table import ConditionFailed, Delete, Unrecorded, Update, table
-from controlplane.scans.expiry import expire_superseded
+from controlplane.scans.findings import expire_superseded
 
 # Twice the longest function timeout (scan_execution, 420 s in template.yaml), plus a minute for clock skew.
 SETTLED_AFTER_SECONDS = 900
@@ -95,8 +95,8 @@ def _continue(deletion: DeletionItem) -> DeletionItem | None:
 def _steps_of(deletion: DeletionItem, *, final: bool) -> list[Callable[[str | None], str | None]]:
     """Returns the steps of the deletion. Each takes a position and returns the next one."""
     if ids.is_root(ids.USER, deletion.subject_id):
-        account = account_leftovers.FormerAccount(deletion.subject_id, deletion.address)
-        return [partial(step, account) for step in account_leftovers.STEPS]
+        account = deletions.FormerAccount(deletion.subject_id, deletion.address)
+        return [partial(step, account) for step in deletions.STEPS]
     subject = leftovers.Subject.of(deletion, final=final)
     return [partial(step, subject) for step in _STEPS[deletion.subject_id.partition("_")[0]]]
 

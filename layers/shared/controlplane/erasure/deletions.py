@@ -1,27 +1,37 @@
-"""The committing part of deletions: one transaction deletes the subject and writes a work item for the rest.
+"""Deletions of organizations and accounts: one transaction deletes the subject and writes a work item for the rest.
 
-`cleanup` finishes the deletion in the background.
+`cleanup` finishes a deletion in the background. What a deleted account leaves is removed step by step as in
+`leftovers`: what a crash left, what concurrent requests have just written, and what grants no access.
 """
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from functools import partial
+from typing import Any, NamedTuple
 
 from controlplane.api_keys import store as api_keys
-from controlplane.organizations import members
+from controlplane.feedback import store as feedback
+from controlplane.notify import mails, subscriptions
+from controlplane.organizations import invitees, members
 from controlplane.organizations import store as organizations
 from controlplane.organizations.items import OrganizationItem
-from controlplane.organizations.store import MemberItem, Membership, UnknownOrganization
-from controlplane.people import identities
+from controlplane.organizations.members import LastOwner
+from controlplane.organizations.store import Account, MemberItem, Membership, UnknownOrganization
+from controlplane.people import credential_index, identities, revocations
 from controlplane.people.identities import Listing
+from controlplane.people.revocations import StoredCredential
 from controlplane.people.users import UserItem
+from controlplane.platform.core import acting
+from controlplane.platform.core.acting import Actor
 from controlplane.platform.core.actions import Action
 from controlplane.platform.core.clock import expiry
 from controlplane.platform.core.errors import Forbidden
 from controlplane.platform.core.naming import normalize_email
+from controlplane.platform.core.observability import logger
 from controlplane.platform.queues.deletion_items import work_item
 from controlplane.platform.table import keys
 from controlplane.platform.table.keys import Key
-from controlplane.platform.table.parallel import read_both
+from controlplane.platform.table.parallel import read_both, read_each
 from controlplane.platform.table.retry import WriteConflict, retry_on_conflict
 from controlplane.platform.table.table import Delete, Leg, LegFailed, Put, Recorded, StoreError, Unrecorded, table
 
@@ -34,6 +44,8 @@ MEMBERSHIPS_OF_ACCOUNT = 20
 # Together with the secrets of 50 keys, 20 of them with another one in a grace period, and 5 other legs, this stays
 # within the transaction limit of 100 items.
 _MEMBERS_IN_TRANSACTION = 25
+# Erasing a credential takes several calls.
+_CREDENTIALS_PER_PAGE = 25
 
 
 class NotOwner(Forbidden):
@@ -70,7 +82,7 @@ def delete_organization(organization_id: str, caller_id: str | None = None) -> O
             before={"name": organization.name, "slug": organization.slug, "plan": organization.plan},
         )
         try:
-            table.transact(_deletion(organization, roster.members, secrets, caller_id), record)
+            table.transact(_deletion(organization, roster.items, secrets, caller_id), record)
         except LegFailed as failure:
             if failure.leg == "caller":
                 raise NotOwner from None
@@ -115,10 +127,8 @@ def _delete_memberships(organization_id: str, after: str | None) -> None:
     """Removes the memberships of members after that roster position. The roster itself is removed in the background."""
     while after is not None:
         page = members.list_members(organization_id, _PAGE, after, consistent=True)
-        if page.members:
-            table.transact(
-                {member.user_id: Delete(member.membership_key) for member in page.members}, Unrecorded.CLEANUP
-            )
+        if page.items:
+            table.transact({member.user_id: Delete(member.membership_key) for member in page.items}, Unrecorded.CLEANUP)
         after = page.next_sk
 
 
@@ -158,3 +168,150 @@ def delete_account(profile: UserItem, memberships: Sequence[Membership], listing
         if len(last) == len(failure.items):
             raise LastOwnerOf(sorted(last)) from None
         raise WriteConflict from None
+
+
+def delete_own_account(account: Account, user_id: str) -> None:
+    """Deletes the person's account on their own request. Raises LastOwnerOf before any change; Throttled.
+
+    Access has ended when it returns: the account, its memberships, and its identities are deleted in one transaction,
+    and every credential right after it, also one that was created at the same time. The rest that keys find (feedback,
+    blocks, emails, and invitations to the person) is removed in the background, which also ends what a crash left. The
+    words that the person left in records of organizations take a search of the whole table: `assent-ops user delete`
+    with the ID erases those, too.
+    """
+    known: Account | None = account
+
+    def delete() -> list[StoredCredential]:
+        nonlocal known
+        current, known = known or organizations.get_account(user_id), None
+        (last, listings), entries = read_both(
+            lambda: read_both(lambda: list_last_owned(current.memberships), lambda: identities.list_listings(user_id)),
+            lambda: credential_index.list_all_credentials(user_id),
+        )
+        if last:
+            # A concurrent run may have ended the memberships before the owners were counted.
+            if organizations.get_account(user_id).memberships != current.memberships:
+                raise WriteConflict
+            raise LastOwnerOf(last)
+        _, credentials = read_both(
+            lambda: _delete_account(current, user_id, listings), lambda: revocations.find_stored(entries)
+        )
+        return credentials
+
+    _end_access(user_id, retry_on_conflict(delete, "the account"))
+    logger.info("account deleted", extra={"userId": user_id})
+
+
+def _delete_account(account: Account, user_id: str, listings: list[Listing]) -> None:
+    """Deletes the account in one transaction, after all memberships that don't fit into it."""
+    if account.profile is None:
+        return  # a concurrent run was faster
+    held = sorted(account.memberships, key=lambda it: it.role != "owner")
+    kept, others = held[:MEMBERSHIPS_OF_ACCOUNT], held[MEMBERSHIPS_OF_ACCOUNT:]
+    read_each(partial(_leave, user_id), others)
+    delete_account(account.profile, kept, listings)
+
+
+def _leave(user_id: str, membership: Membership) -> None:
+    """Ends a membership. Raises LastOwnerOf."""
+    try:
+        members.remove_member(membership.organization_id, user_id)
+    except members.UnknownMember:
+        return  # a concurrent run was faster
+    except LastOwner:
+        raise LastOwnerOf([membership.slug]) from None
+
+
+def _end_access(user_id: str, credentials: list[StoredCredential]) -> None:
+    """Erases a deleted account's credentials, and the ones and the memberships that concurrent requests create."""
+    (entries, account), _ = read_both(
+        lambda: read_both(
+            lambda: credential_index.list_all_credentials(user_id), lambda: organizations.get_account(user_id)
+        ),
+        lambda: read_each(revocations.erase, credentials),
+    )
+    erased = {credential.entry.local for credential in credentials}
+    revocations.erase_all(entry for entry in entries if entry.local not in erased)
+    for membership in account.memberships:
+        _leave(user_id, membership)
+
+
+def list_last_owned(memberships: Iterable[Membership]) -> list[str]:
+    """Returns the slugs of the organizations without another owner, sorted."""
+    owned = [it for it in memberships if it.role == "owner"]
+    items = table.batch_get([keys.organization(membership.organization_id) for membership in owned]) if owned else []
+    found = [OrganizationItem.from_item(item) for item in items if item is not None]
+    return sorted(organization.slug for organization in found if organization.owners < 2)
+
+
+class FormerAccount(NamedTuple):
+    """A deleted account. `address`: None while everything is removed again, for late writers."""
+
+    user_id: str
+    address: str | None
+
+
+type Step = Callable[[FormerAccount, str | None], str | None]
+
+
+def erase_credentials(account: FormerAccount, after: str | None) -> str | None:
+    """Erases a page of the credentials."""
+    page = credential_index.list_credentials(account.user_id, _CREDENTIALS_PER_PAGE, after)
+    revocations.erase_all(page.items)
+    return page.next_sk
+
+
+def end_memberships(account: FormerAccount, after: str | None) -> str | None:
+    """Ends memberships that began while the account was deleted, on behalf of the person."""
+    del after
+    with acting.on_behalf(Actor("person", account.user_id, "page")):
+        for held in organizations.get_account(account.user_id).memberships:
+            with suppress(members.UnknownMember):
+                members.remove_member(held.organization_id, account.user_id)
+    return None
+
+
+def remove_identities(account: FormerAccount, after: str | None) -> str | None:
+    """Deletes the identities, so that none leads to the account."""
+    del after
+    identities.delete_all(account.user_id)
+    return None
+
+
+def remove_reports(account: FormerAccount, after: str | None) -> str | None:
+    """Deletes a page of the person's feedback."""
+    return feedback.delete_reports_of(account.user_id, after)
+
+
+def remove_choices(account: FormerAccount, after: str | None) -> str | None:
+    """Deletes the organizations that the person blocked, the emails to the person, and the choice of emails."""
+    del after
+    invitees.forget_blocks(account.user_id)
+    mails.forget(account.user_id)
+    subscriptions.forget_choices(account.user_id)
+    return None
+
+
+def release_address(account: FormerAccount, after: str | None) -> str | None:
+    """Declines the invitations to the address, on behalf of the person, and deletes everything stored about it.
+
+    Does nothing if another account has the address by now.
+    """
+    del after
+    if account.address is None or table.get(keys.user_email(account.address)) is not None:
+        return None
+    with acting.on_behalf(Actor("person", account.user_id, "page")):
+        invitees.decline_all(account.address)
+    invitees.forget_address(account.address)
+    subscriptions.forget_address(account.address)
+    return None
+
+
+STEPS: tuple[Step, ...] = (
+    erase_credentials,
+    end_memberships,
+    remove_identities,
+    remove_reports,
+    remove_choices,
+    release_address,
+)

@@ -13,7 +13,7 @@ from controlplane.api_keys.items import ApiKeyItem
 from controlplane.code_host import installations, repositories
 from controlplane.code_host.repositories import NotLinked, UnknownRepository
 from controlplane.feedback import store as feedback
-from controlplane.organizations import defaults as default_organizations
+from controlplane.organizations import store as organizations
 from controlplane.organizations.items import InvitationItem
 from controlplane.organizations.store import MemberItem
 from controlplane.platform.core import clock, ids
@@ -25,7 +25,7 @@ from controlplane.platform.table import keys
 from controlplane.platform.table.keys import Key
 from controlplane.platform.table.table import ConditionFailed, Delete, Leg, LegFailed, QueryPage, Unrecorded, table
 from controlplane.projects import store as projects
-from controlplane.scans import reports
+from controlplane.scans import unlocks
 from controlplane.scans.failures import fail_deleted
 from controlplane.scans.items import RequestItem, ScanItem
 
@@ -60,12 +60,12 @@ class Subject(NamedTuple):
                 return cls(parsed, parsed.organization_id, attribute, final, since)
         raise LookupError("a deletion names nothing that can be deleted")
 
-    def page(self, prefix: str, after: str | None) -> QueryPage:
+    def page(self, prefix: str, after: str | None) -> QueryPage[dict[str, Any]]:
         """Returns a page of the organization's items. Consistent, so that no item written before is missed."""
         pk = keys.organization_pk(self.organization_id)
         return table.query(pk, prefix=prefix, after=after, limit=_PAGE, consistent=True)
 
-    def own(self, page: QueryPage) -> list[dict[str, Any]]:
+    def own(self, page: QueryPage[dict[str, Any]]) -> list[dict[str, Any]]:
         """Returns the items of the page that belong to the subject."""
         return [it for it in page.items if self.attribute is None or it.get(self.attribute) == self.subject_id]
 
@@ -82,11 +82,7 @@ def _delete(items: Iterable[Mapping[str, Any]]) -> None:
 
 
 def _delete_partition(pk: str) -> None:
-    while True:
-        page = table.query(pk, limit=_PAGE, consistent=True)
-        _delete(page.items)
-        if page.next_sk is None:
-            return
+    _delete(table.query(pk, consistent=True).items)
 
 
 # Scans and their results
@@ -117,7 +113,7 @@ def remove_scans(subject: Subject, after: str | None) -> str | None:
             scan = fail_deleted(scan)
         _delete_partition(keys.scan_pk(scan.scan_id))
         if subject.final or scan.status == "completed" or scan.lease.until <= clock.now():
-            removed += [*reports.entry_keys(scan), scan.key]
+            removed += [*unlocks.entry_keys(scan), scan.key]
     table.delete_all(removed, Unrecorded.CLEANUP)
     return page.next_sk
 
@@ -203,7 +199,7 @@ def remove_members(subject: Subject, after: str | None) -> str | None:
     members = [MemberItem.from_item(item) for item in page.items]
     table.delete_all((member.membership_key for member in members), Unrecorded.CLEANUP)
     for member in members:
-        default_organizations.forget(member.user_id, subject.organization_id)
+        organizations.forget_default(member.user_id, subject.organization_id)
     _delete(page.items)
     return page.next_sk
 

@@ -2,20 +2,23 @@
 
 A changed item moves to the front of the lists. So its status, version, time, and position in both indexes are written
 together, only by `update_leg`. The indexes serve only lists; no decision is based on them.
+
+If many items are changed at once, each is a change of its own, with its own outcome: in one transaction, one stale
+version would undo the others. A version is derived from the former version and the request, so a repeated change
+recognizes itself, and repeating all of them after a failure completes them.
 """
 
 import hashlib
 import secrets
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple, TypedDict
+from typing import Any, NamedTuple
 
-from controlplane.findings.items import InboxItem, RuntimeVendor
-from controlplane.findings.status_history import MOST_FORMER, Status, StatusChange, to_former
+from controlplane.findings.items import MOST_FORMER, InboxItem, RuntimeVendor, Status, StatusChange, to_former
 from controlplane.platform.core import clock
 from controlplane.platform.core.actions import Action
 from controlplane.platform.core.clock import expiry
-from controlplane.platform.core.errors import Conflict, NotFound
+from controlplane.platform.core.errors import ApiError, Conflict, NotFound
 from controlplane.platform.core.ids import InboxItemId
 from controlplane.platform.core.settings import settings
 from controlplane.platform.queues import events
@@ -24,6 +27,7 @@ from controlplane.platform.queues.outbox import Entry
 from controlplane.platform.table import keys
 from controlplane.platform.table.keys import Index
 from controlplane.platform.table.legs import Record, set_expression
+from controlplane.platform.table.parallel import read_each
 from controlplane.platform.table.table import Leg, LegFailed, Put, Recorded, Update, table
 
 
@@ -52,11 +56,6 @@ class InboxPage(NamedTuple):
 # Reading
 
 
-class _List(TypedDict):
-    pk: str
-    index: Index
-
-
 def list_items(organization_id: str, status: Status | None, limit: int, after: str | None) -> InboxPage:
     """Returns one page of the organization's items, most recently updated first: all, or those in the status.
 
@@ -75,7 +74,8 @@ def read_positions(
 
     since: the time, in the format of `clock.timestamp`, from which on the items must have been updated.
     """
-    page = table.query(**_list(organization_id, status), newest_first=True, limit=limit, after=after, lowest=since)
+    pk, index = _list_of(organization_id, status)
+    page = table.query(pk, index=index, newest_first=True, limit=limit, after=after, lowest=since)
     items = [InboxItem.from_item(item) for item in page.items]
     return InboxPage(items, keys.inbox_position(page.next_sk) if page.next_sk else None)
 
@@ -87,13 +87,14 @@ def position_of(item: InboxItem) -> str:
 
 def count_items(organization_id: str, status: Status, at_most: int) -> int:
     """Returns the number of the organization's items in the status, but at most that. Eventually consistent."""
-    return table.count(**_list(organization_id, status), at_most=at_most)
+    pk, index = _list_of(organization_id, status)
+    return table.count(pk, index=index, at_most=at_most)
 
 
-def _list(organization_id: str, status: Status | None) -> _List:
+def _list_of(organization_id: str, status: Status | None) -> tuple[str, Index]:
     if status is None:
-        return _List(pk=keys.organization_pk(organization_id), index=keys.INBOX)
-    return _List(pk=keys.inbox_status_pk(organization_id, status), index=keys.INBOX_BY_STATUS)
+        return keys.organization_pk(organization_id), keys.INBOX
+    return keys.inbox_status_pk(organization_id, status), keys.INBOX_BY_STATUS
 
 
 def complete(items: list[InboxItem], *, with_repositories: bool = False) -> list[InboxItem]:
@@ -308,3 +309,44 @@ def transact_and_tell(changes: Sequence[Change], legs: Mapping[str, Leg], record
     told = {entry.key.sk: entry.leg for entry in entries}
     table.transact({**legs, **{change.item_id: change.leg for change in changes}, **told}, record)
     return entries
+
+
+class Outcome(NamedTuple):
+    """The result for one finding. item: as it is now, or None if it doesn't exist anymore. failure: why it was kept.
+
+    is_changed: False if it had the wanted status before, so that there is nothing to undo.
+    """
+
+    item: InboxItem | None
+    failure: ApiError | None = None
+    is_changed: bool = False
+
+
+def change_each(
+    versions: Mapping[InboxItemId, str],
+    items: Mapping[str, InboxItem],
+    change: Callable[[InboxItem, str], InboxItem],
+) -> list[Outcome]:
+    """Changes each item that still has its version. Each has its own outcome, in the same order.
+
+    items: those that exist, by ID. change: changes an item with a version in a transaction of its own. It raises
+    StaleVersion, UnknownItem, or another ApiError. A failure of the table is raised after all others have ended:
+    repeating the changes completes them, because each recognizes its own.
+    """
+
+    def change_one(item_id: InboxItemId) -> Outcome:
+        item, version = items.get(item_id), versions[item_id]
+        if item is None:
+            return Outcome(None, UnknownItem())
+        try:
+            changed = change(item, version)
+            return Outcome(changed, is_changed=changed.version != version)
+        except StaleVersion as failure:
+            # It changed before it was read, or after that.
+            return Outcome(item if item.version != version else get_item(item_id), failure)
+        except UnknownItem as failure:
+            return Outcome(None, failure)
+        except ApiError as failure:
+            return Outcome(item, failure)
+
+    return read_each(change_one, versions)

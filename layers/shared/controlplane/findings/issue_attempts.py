@@ -28,7 +28,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, NamedTuple
 
-from controlplane.findings import inbox, opened_issues
+from controlplane.findings import inbox
 from controlplane.findings.items import GithubIssue, InboxItem
 from controlplane.organizations.store import role_check
 from controlplane.platform.core import clock
@@ -38,22 +38,11 @@ from controlplane.platform.core.ids import InboxItemId, RepositoryId
 from controlplane.platform.queues.messages import CreateIssue, Queue, send
 from controlplane.platform.queues.sweep_runs import SweepRun
 from controlplane.platform.table import keys
-from controlplane.platform.table.codec import present
 from controlplane.platform.table.keys import Key
+from controlplane.platform.table.legs import Check, Delete, Leg, Put, Recorded, Unrecorded, Update, present
+from controlplane.platform.table.retry import ConditionFailed, LegFailed, StoreError
 from controlplane.platform.table.stored import SPARSE, StoredItem, to_map
-from controlplane.platform.table.table import (
-    Check,
-    ConditionFailed,
-    Delete,
-    Leg,
-    LegFailed,
-    Put,
-    Recorded,
-    StoreError,
-    Unrecorded,
-    Update,
-    table,
-)
+from controlplane.platform.table.table import QueryPage, table
 
 State = Literal["wanted", "sending", "linking"]
 
@@ -151,12 +140,9 @@ def begin_attempt(
     try:
         table.transact(legs, _recorded(Action.ISSUE_REQUEST, item_id, present(existing=existing)))
     except LegFailed as failure:
-        if failure.leg == "caller":
-            raise RoleLost from None
-        if failure.leg == "repository":
-            raise RepositoryUnlinked from None
-        if failure.leg == "item":
-            raise (inbox.UnknownItem if failure.item is None else IssueExists) from None
+        if failure.leg != "attempt":
+            item_error = inbox.UnknownItem if failure.item is None else IssueExists
+            raise failure.mapped({"caller": RoleLost, "repository": RepositoryUnlinked}, item_error) from None
         pending = AttemptItem.from_item(failure.item or {})
         return pending, pending.marker == attempt.marker  # its own marker: the response to our write was lost
     return attempt, True
@@ -256,11 +242,6 @@ def refuse(attempt: AttemptItem, reason: str) -> None:
         raise AttemptChanged from None
 
 
-def withdraw(attempt: AttemptItem) -> None:
-    """Ends an attempt that, as a person has confirmed, created no issue. Raises AttemptChanged."""
-    refuse(attempt, "withdrawn")
-
-
 def complete(
     item_id: InboxItemId,
     marker: str | None,
@@ -288,7 +269,7 @@ def complete(
     )
     try:
         table.transact(
-            {"item": recorded, "attempt": ends, **opened_issues.legs(repository_id, issue.number, item_id)},
+            {"item": recorded, "attempt": ends, **_opened(repository_id, issue.number, item_id)},
             _recorded(Action.ISSUE_RECORD, item_id, {"number": issue.number, "url": issue.url}),
         )
     except LegFailed as failure:
@@ -331,15 +312,9 @@ def find_progress(item_id: InboxItemId) -> IssueProgress | None:
 # Operators
 
 
-class AttemptPage(NamedTuple):
-    attempts: list[AttemptItem]
-    next_sk: str | None
-
-
-def list_attempts(limit: int | None = None, after: str | None = None) -> AttemptPage:
+def list_attempts(limit: int | None = None, after: str | None = None) -> QueryPage[AttemptItem]:
     """Returns the pending attempts of all organizations, ordered by item. Eventually consistent."""
-    page = table.query(keys.ISSUE_ATTEMPTS_PK, limit=limit, after=after)
-    return AttemptPage([AttemptItem.from_item(item) for item in page.items], page.next_sk)
+    return table.query(keys.ISSUE_ATTEMPTS_PK, limit=limit, after=after).read(AttemptItem.from_item)
 
 
 # Messages
@@ -359,3 +334,42 @@ def resend_overdue(run: SweepRun) -> None:
                 send_message(attempt.item_id)
                 put_off(attempt, _RESENT_SECONDS)
                 run.finished += 1
+
+
+def _opened(repository_id: RepositoryId | None, number: int, item_id: InboxItemId) -> dict[str, Leg]:
+    """Returns the leg that makes the issue lead to its item."""
+    if repository_id is None:
+        return {}
+    return {"issue": Put({**keys.opened_issue(repository_id, number, item_id.local)._asdict(), "itemId": item_id})}
+
+
+def find_items(repository_id: RepositoryId, number: int) -> list[InboxItemId]:
+    """Returns the items that have the issue: none for most issues. Consistent."""
+    pk = keys.finding_history_pk(repository_id)
+    page = table.query(pk, prefix=keys.opened_issue_prefix(number), consistent=True)
+    return [InboxItemId.stored(item["itemId"]) for item in page.items]
+
+
+def record_state(item_id: InboxItemId, number: int, *, is_open: bool) -> None:
+    """Records in the item whether its issue is open. Does nothing if it has another issue or was deleted.
+
+    Nor if it says so already. The item's status doesn't change: the next scan decides whether the finding is gone.
+    """
+    before, after = ("closed", "open") if is_open else ("open", "closed")
+    # An open issue has no state until it was closed once.
+    unset = "" if is_open else "attribute_not_exists(#githubIssue.#state) OR "
+    change = Update(
+        keys.inbox_item(*item_id.location),
+        "SET #githubIssue.#state = :after",
+        f"#githubIssue.#number = :number AND ({unset}#githubIssue.#state = :before)",
+        {"number": number, "before": before, "after": after},
+    )
+    record = Recorded(
+        Action.ISSUE_CHANGE_STATE,
+        item_id.organization_id,
+        item_id,
+        before={"state": before},
+        after={"state": after},
+    )
+    with suppress(LegFailed):
+        table.transact({"item": change}, record)

@@ -1,10 +1,9 @@
-"""Inbox items as stored, and the discoveries of findings that they are written from."""
+"""Inbox items as stored, with their former statuses, and the discoveries of findings that they are written from."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, NamedTuple, Self
 
-from controlplane.findings.status_history import Status, StatusChange, history_of, resolving_scan
 from controlplane.platform.core import ids
 from controlplane.platform.core.ids import InboxItemId, RepositoryId
 from controlplane.platform.core.priorities import Priority
@@ -17,6 +16,20 @@ Confidence = Literal["high", "medium", "low"]
 # Items are read for every list entry and written as a whole, so texts from sources are truncated to these lengths.
 _TITLE_LENGTH, _SUMMARY_LENGTH, _TEXT_LENGTH, _SNIPPET_LENGTH, _URL_LENGTH = 200, 1_000, 4_000, 2_000, 2_000
 _MOST_EVIDENCE, _MOST_REFERENCES = 20, 20
+Status = Literal["open", "accepted", "dismissed", "resolved"]
+
+# A reason has up to 1,000 characters, and each former status keeps its own.
+MOST_FORMER = 10
+
+
+class StatusChange(NamedTuple):
+    """A status of an item, its time, and who or what set it: a person, a scan, or neither if it was found."""
+
+    status: Status
+    at: str
+    by: str | None = None
+    reason: str | None = None
+    scan_id: str | None = None
 
 
 class Evidence(NamedTuple):
@@ -220,6 +233,31 @@ def resolved_by(resolution: Resolution) -> dict[str, Any]:
 
 # The attributes of a discovery that lists show.
 LISTED = ("title", "summary", "priority", "projectId", "repositoryName", "runtimeVendor")
+
+
+def to_former(history: Sequence[StatusChange]) -> list[dict[str, Any]]:
+    """Returns the former statuses to store with a change of the item's status: the latest ten, oldest first."""
+    return [to_map(change) for change in history[-MOST_FORMER:]]
+
+
+def resolving_scan(item: Mapping[str, Any]) -> str | None:
+    """Returns the ID of the scan that resolved the item, if one did."""
+    resolution = item.get("resolvedBy")
+    return resolution["scanId"] if resolution else None
+
+
+def history_of(item: Mapping[str, Any]) -> tuple[StatusChange, ...]:
+    """Returns the item's former statuses, oldest first, and its current one last. Empty for an item of a list."""
+    if "statusAt" not in item:  # listed
+        return ()
+    current = StatusChange(
+        status=item["status"],
+        at=item["statusAt"],
+        by=item.get("statusBy"),
+        reason=item.get("statusReason"),
+        scan_id=resolving_scan(item),
+    )
+    return (*(read_map(StatusChange, former) for former in item.get("history") or ()), current)
 
 
 def _stored_vendor(item: Mapping[str, Any]) -> RuntimeVendor | None:

@@ -10,8 +10,7 @@ from typing import NamedTuple
 
 from controlplane.findings import inbox
 from controlplane.findings.inbox import InboxPage
-from controlplane.findings.items import InboxItem
-from controlplane.findings.status_history import Status
+from controlplane.findings.items import InboxItem, Status
 
 # A page with filters reads at most this many items of the list.
 MOST_READ = 200

@@ -6,8 +6,7 @@ from itertools import batched
 from typing import Any
 
 from controlplane.findings import inbox
-from controlplane.findings.items import LISTED, Discovery, InboxItem, Resolution, resolved_by
-from controlplane.findings.status_history import Status
+from controlplane.findings.items import LISTED, Discovery, InboxItem, Resolution, Status, resolved_by
 from controlplane.platform.core.ids import InboxItemId
 from controlplane.platform.queues import events
 from controlplane.platform.queues.outbox import Entry
@@ -18,9 +17,11 @@ from controlplane.platform.table.table import ConditionFailed, LegFailed, Put, U
 
 
 def publish_findings(discoveries: Iterable[Discovery]) -> list[Entry]:
-    """Publishes distinct findings of an organization as `publish_finding` does, with a message for each 25 it opens.
+    """Publishes distinct findings of an organization. Returns the messages to send, one for each 25 that it opens.
 
-    Returns the messages to send.
+    A new item is open, or resolved if it is settled. An existing item keeps its status, except that a resolved one
+    reopens if the finding was observed after it was resolved (unless settled). Observations that aren't newer than the
+    stored one, including duplicates, change nothing.
     """
     return [it for batch in batched(discoveries, events.MOST_SUBJECTS, strict=False) for it in _publish_batch(batch)]
 
@@ -62,18 +63,8 @@ def _transact(told: Sequence[inbox.Change]) -> list[Entry]:
         raise WriteConflict from None
 
 
-def publish_finding(discovery: Discovery) -> InboxItem:
-    """Publishes the finding and returns its item: a new, open one (resolved if settled), or the existing one.
-
-    An existing item keeps its status, except that a resolved one reopens if the finding was observed after it was
-    resolved (unless settled). Observations that aren't newer than the stored one, including duplicates, change nothing.
-    """
-    _publish_batch([discovery])
-    return inbox.get_item(discovery.item_id)
-
-
 def refresh_status(discovery: Discovery) -> list[Entry]:
-    """Changes the status of the finding's existing item as `publish_finding` does, but doesn't show the finding."""
+    """Changes the status of the finding's existing item as `publish_findings` does, but doesn't show the finding."""
     return _change_existing(discovery.item_id, lambda existing: _status_leg(discovery, existing))
 
 

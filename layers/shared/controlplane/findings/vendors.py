@@ -18,7 +18,7 @@ from controlplane.platform.table import keys
 from controlplane.platform.table.legs import set_expression
 from controlplane.platform.table.retry import WriteConflict, retry_on_conflict
 from controlplane.platform.table.stored import SPARSE, StoredMap, read_map
-from controlplane.platform.table.table import Check, Leg, LegFailed, Recorded, Update, table
+from controlplane.platform.table.table import Check, Leg, LegFailed, QueryPage, Recorded, Update, table
 from controlplane.projects.items import ProjectItem
 from controlplane.projects.store import UnknownProject
 
@@ -70,14 +70,9 @@ class VendorItem(StoredMap):
         return "#revision = :readRevision", {"readRevision": self.revision}
 
 
-class VendorPage(NamedTuple):
-    """Vendors, and the sort key that the next page starts after (None on the last page)."""
-
-    vendors: list[VendorItem]
-    next_sk: str | None
-
-
-def list_vendors(project_id: ProjectId, limit: int, after: str | None, *, consistent: bool = False) -> VendorPage:
+def list_vendors(
+    project_id: ProjectId, limit: int, after: str | None, *, consistent: bool = False
+) -> QueryPage[VendorItem]:
     """Returns one page of the project's vendors, detected or decided on, ordered by id."""
     organization_id, local = project_id.location
     page = table.query(
@@ -87,7 +82,7 @@ def list_vendors(project_id: ProjectId, limit: int, after: str | None, *, consis
         after=after,
         consistent=consistent,
     )
-    return VendorPage([VendorItem.from_item(item) for item in page.items], page.next_sk)
+    return page.read(VendorItem.from_item)
 
 
 def find_vendor(project_id: ProjectId, vendor_id: str) -> VendorItem | None:
@@ -152,15 +147,15 @@ def decide_vendor(
             before={vendor_id: vendor.state} if vendor else {},
             after={vendor_id: state},
         )
-        changes = [_resolution(finding, user_id)] if finding and finding.status != "resolved" else []
+        changes = []
+        if finding and finding.status != "resolved":
+            resolved = inbox.status_leg(finding, "resolved", inbox.new_version(), user_id)
+            changes = [Change(finding.item_id, resolved, finding.status)]
         try:
             inbox.transact_and_tell(changes, legs, record)
         except LegFailed as failure:
-            if failure.leg == "caller":
-                raise Forbidden from None
-            if failure.leg == "project":
-                raise UnknownProject from None
-            raise WriteConflict from None  # the vendor was detected or decided on, or its finding changed
+            # WriteConflict: the vendor was detected or decided on, or its finding changed.
+            raise failure.mapped({"caller": Forbidden, "project": UnknownProject}, WriteConflict) from None
         return finding.item_id if finding else None
 
     return retry_on_conflict(decide, "the vendor")
@@ -173,11 +168,6 @@ def see_vendor(project_id: ProjectId, vendor_id: str) -> Seen:
         [keys.vendor(*project_id.location, vendor_id), keys.inbox_item(*finding_id.location)]
     )
     return Seen(VendorItem.from_item(vendor) if vendor else None, InboxItem.from_item(finding) if finding else None)
-
-
-def _resolution(finding: InboxItem, decided_by: str) -> Change:
-    leg = inbox.status_leg(finding, "resolved", inbox.new_version(), decided_by)
-    return Change(finding.item_id, leg, finding.status)
 
 
 def _decision(

@@ -13,6 +13,7 @@ from typing import Annotated, Literal, NamedTuple, Self
 from controlplane.platform.core import clock
 from controlplane.platform.core.naming import normalize_email
 from controlplane.platform.table import keys
+from controlplane.platform.table.legs import set_expression
 from controlplane.platform.table.stored import Derived, StoredMap
 from controlplane.platform.table.table import ConditionFailed, Leg, LegFailed, StoreError, Unrecorded, Update, table
 
@@ -79,24 +80,19 @@ def claim(mail_id: MailId, address: str, about: str, organization_id: str, legs:
     Raises AlreadySent, Unsettled, NotClaimed.
     """
     now = int(clock.now())
-    values = {
+    changed = {
         "address": normalize_email(address),
         "about": about,
-        "organization": organization_id,
-        "sending": "sending",
-        "failed": "failed",
+        "organizationId": organization_id,
+        "state": "sending",
         "until": now + UNSETTLED_SECONDS,
         "at": clock.timestamp(),
-        "expires": now + _KEPT_SECONDS,
-        "now": now,
+        "expiresAt": now + _KEPT_SECONDS,
     }
-    change = (
-        "SET #address = :address, #about = :about, #organizationId = :organization, #state = :sending,"
-        " #until = :until, #at = :at, #expiresAt = :expires"
-    )
-    when = "attribute_not_exists(pk) OR #state = :failed OR (#state = :sending AND #until <= :now)"
+    when = "attribute_not_exists(pk) OR #state = :failed OR (#state = :state AND #until <= :now)"
+    mail = Update(mail_id.key, set_expression(changed), when, {**changed, "failed": "failed", "now": now})
     try:
-        table.transact({"mail": Update(mail_id.key, change, when, values), **legs}, Unrecorded.MESSAGE)
+        table.transact({"mail": mail, **legs}, Unrecorded.MESSAGE)
     except LegFailed as failure:
         stored = failure.items.get("mail")
         if stored is None:

@@ -7,9 +7,9 @@ it has sent the request and before it has recorded the result. An attempt also t
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
-from controlplane.notify.webhook_items import TIMEOUT, Attempt, DeliveryItem, WebhookItem
+from controlplane.notify.webhooks import TIMEOUT, Attempt, DeliveryItem, WebhookItem
 from controlplane.organizations import store as organizations
 from controlplane.platform.core import clock
 from controlplane.platform.core.actions import Action
@@ -19,20 +19,11 @@ from controlplane.platform.queues import events, messages
 from controlplane.platform.queues.messages import DeliverWebhook, Queue
 from controlplane.platform.queues.outbox import Entry
 from controlplane.platform.table import keys
-from controlplane.platform.table.legs import Record, set_expression
-from controlplane.platform.table.retry import WriteConflict, retry_on_conflict
+from controlplane.platform.table.leases import Held
+from controlplane.platform.table.legs import Leg, Put, Unrecorded, Update, set_expression
+from controlplane.platform.table.retry import ConditionFailed, LegFailed, StoreError, WriteConflict, retry_on_conflict
 from controlplane.platform.table.stored import to_map
-from controlplane.platform.table.table import (
-    ConditionFailed,
-    Leg,
-    LegFailed,
-    Put,
-    Recorded,
-    StoreError,
-    Unrecorded,
-    Update,
-    table,
-)
+from controlplane.platform.table.table import QueryPage, table
 
 # The pauses after failed attempts. Together they last a day.
 RETRY_SECONDS = (60, 300, 900, 3_600, 7_200, 14_400, 28_800, 31_140)
@@ -57,25 +48,11 @@ class EndpointDisabled(Conflict):
     message = "The endpoint is disabled. Enable it first."
 
 
-class Held(StoreError):
-    """Another worker makes an attempt at the delivery, for at most `seconds` more."""
-
-    def __init__(self, seconds: int) -> None:
-        self.seconds = seconds
-
-
 class EndpointBusy(StoreError):
     """The endpoint's slots are taken, or it rests because it is slow."""
 
     def __init__(self, seconds: int) -> None:
         self.seconds = seconds
-
-
-class DeliveryPage(NamedTuple):
-    """Deliveries, those of the latest events first, and the sort key after which the next page starts."""
-
-    deliveries: list[DeliveryItem]
-    next_sk: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,8 +113,11 @@ def _message(delivery: DeliveryItem, attempt: int, after_seconds: int) -> Entry:
 # Reading
 
 
-def list_deliveries(webhook_id: WebhookId, limit: int, after: str | None) -> DeliveryPage:
-    """Returns one page of the endpoint's deliveries. Consistent, because people look for what they just replayed."""
+def list_deliveries(webhook_id: WebhookId, limit: int, after: str | None) -> QueryPage[DeliveryItem]:
+    """Returns one page of the endpoint's deliveries, those of the latest events first.
+
+    Consistent, because people look for what they just replayed.
+    """
     organization_id, local = webhook_id.location
     page = table.query(
         keys.organization_pk(organization_id),
@@ -147,7 +127,7 @@ def list_deliveries(webhook_id: WebhookId, limit: int, after: str | None) -> Del
         after=after,
         consistent=True,
     )
-    return DeliveryPage([DeliveryItem.from_item(item) for item in page.items], page.next_sk)
+    return page.read(DeliveryItem.from_item)
 
 
 def get_delivery(webhook_id: WebhookId, event_id: EventId) -> tuple[DeliveryItem, str | None]:
@@ -173,7 +153,7 @@ def own_event(organization_id: str, event_id: str) -> EventId:
 def begin_attempt(webhook_id: WebhookId, event_id: EventId, attempt: int) -> Begun | None:
     """Takes the delivery and a slot of its endpoint for the attempt. Returns None if there is nothing to do anymore.
 
-    Raises Held and EndpointBusy.
+    Raises Held while another worker makes it, and EndpointBusy.
     """
 
     def begin() -> Begun | None:
@@ -233,7 +213,8 @@ def _take(begun: Begun, now: int) -> None:
 def _give_up(delivery: DeliveryItem, error: str) -> None:
     """Ends the delivery without an attempt: its endpoint is disabled, or its body has expired."""
     made = Attempt(clock.timestamp(), None, error, 0)
-    changed = {"status": "failed", "nextAttemptAt": None, "log": _logged(delivery, made)}
+    log = [to_map(attempt) for attempt in (*delivery.log, made)[-_MOST_LOGGED:]]
+    changed = {"status": "failed", "nextAttemptAt": None, "log": log}
     when = "#status = :pending AND #attempts = :attempts AND #leaseUntil = :until"
     values = {"pending": "pending", "attempts": delivery.attempts, "until": delivery.lease_until}
     try:
@@ -267,19 +248,15 @@ def finish_attempt(begun: Begun, made: Attempt) -> list[Entry] | None:
         legs["message"] = _message(delivery, delivery.attempts + 1, pause).leg
     for webhook_legs, entry in _effects(begun, made):
         try:
-            table.transact({**legs, **webhook_legs}, _disabled(begun.webhook) if entry else Unrecorded.MESSAGE)
+            statuses = {"before": {"status": "enabled"}, "after": {"status": "disabled"}}
+            record = begun.webhook.recorded(Action.WEBHOOK_DISABLE, **statuses) if entry else Unrecorded.MESSAGE
+            table.transact({**legs, **webhook_legs}, record)
         except LegFailed as failure:
             if "delivery" in failure.items:
                 return None
             continue  # the endpoint recovered, was disabled, or was deleted since
         return [entry] if entry else []
     return None
-
-
-def _disabled(webhook: WebhookItem) -> Record:
-    changed = {"before": {"status": "enabled"}, "after": {"status": "disabled"}}
-    organization_id = webhook.webhook_id.organization_id
-    return Recorded(Action.WEBHOOK_DISABLE, organization_id, webhook.webhook_id, webhook.name, **changed)
 
 
 def _after(delivery: DeliveryItem, made: Attempt) -> DeliveryItem:
@@ -292,10 +269,6 @@ def _after(delivery: DeliveryItem, made: Attempt) -> DeliveryItem:
     if retries > len(RETRY_SECONDS):
         return replace(changed, status="failed", next_attempt_at=None)
     return replace(changed, next_attempt_at=clock.timestamp(clock.now() + RETRY_SECONDS[retries - 1]))
-
-
-def _logged(delivery: DeliveryItem, made: Attempt) -> list[dict[str, Any]]:
-    return [to_map(attempt) for attempt in (*delivery.log, made)[-_MOST_LOGGED:]]
 
 
 def _effects(begun: Begun, made: Attempt) -> Iterator[tuple[dict[str, Leg], Entry | None]]:
@@ -370,15 +343,8 @@ def replay_delivery(
             ),
             "message": message.leg,
         }
-        record = Recorded(
-            Action.WEBHOOK_REPLAY,
-            webhook.webhook_id.organization_id,
-            webhook.webhook_id,
-            webhook.name,
-            after={"eventId": event_id},
-        )
         try:
-            table.transact(legs, record)
+            table.transact(legs, webhook.recorded(Action.WEBHOOK_REPLAY, after={"eventId": event_id}))
         except LegFailed as failure:
             raise (Forbidden if failure.leg == "caller" else WriteConflict) from None
         return replace(delivery, status="pending", retries=0, next_attempt_at=now), message

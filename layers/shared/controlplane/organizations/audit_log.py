@@ -108,7 +108,7 @@ def list_entries(
     # A time has many local parts; the first one after it ends the range.
     highest = ids.local_at(filters.until + 0.001) if filters.until is not None else None
 
-    def read(month: str) -> QueryPage:
+    def read(month: str) -> QueryPage[dict[str, Any]]:
         bounds = [bound for bound in (last if month == newest else None, highest) if bound]
         pk = keys.log_pk(organization_id, month)
         return table.query(

@@ -10,7 +10,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
+from controlplane.organizations import caps
 from controlplane.organizations import store as organizations
+from controlplane.organizations.caps import Capacity
 from controlplane.organizations.items import InvitationItem, InvitationLock, Inviter, OrganizationItem
 from controlplane.organizations.store import MemberItem
 from controlplane.platform.core import clock, ids
@@ -19,8 +21,7 @@ from controlplane.platform.core.errors import Conflict, Forbidden, NotFound
 from controlplane.platform.core.ids import InvitationId
 from controlplane.platform.core.naming import normalize_email
 from controlplane.platform.core.roles import RANK, Role
-from controlplane.platform.table import caps, keys
-from controlplane.platform.table.caps import Capacity
+from controlplane.platform.table import keys
 from controlplane.platform.table.parallel import read_both
 from controlplane.platform.table.retry import WriteConflict, retry_on_conflict
 from controlplane.platform.table.table import Check, Delete, Leg, LegFailed, Put, QueryPage, table
@@ -80,11 +81,6 @@ class Limits(NamedTuple):
     address: int
 
 
-class InvitationPage(NamedTuple):
-    invitations: list[InvitationItem]
-    next_sk: str | None
-
-
 class Resolved(NamedTuple):
     """An invitation with its organization, and whether it is valid: not void."""
 
@@ -117,21 +113,20 @@ def least_inviter(role: Role) -> Role:
 
 def list_invitations(
     organization_id: str, limit: int, after: str | None, *, consistent: bool = False
-) -> InvitationPage:
+) -> QueryPage[InvitationItem]:
     """Returns one page of pending invitations, newest first, without void ones."""
     valid: list[InvitationItem] = []
     while True:
         page = _query_unexpired(organization_id, limit - len(valid), after, consistent=consistent)
         valid += keep_valid(_pending(page.items))
         if page.next_sk is None or len(valid) == limit:
-            return InvitationPage(valid, page.next_sk)
+            return QueryPage(valid, page.next_sk)
         after = page.next_sk
 
 
 def find_invitation(invitation_id: InvitationId) -> InvitationItem | None:
     """Returns the invitation, also if it is void or has expired, or None."""
-    item = table.get(keys.invitation(*invitation_id.location))
-    return InvitationItem.from_item(item) if item else None
+    return table.find(keys.invitation(*invitation_id.location), InvitationItem.from_item)
 
 
 def keep_valid(invitations: Iterable[InvitationItem]) -> list[InvitationItem]:
@@ -303,7 +298,9 @@ def _is_valid(lock: InvitationLock) -> bool:
     return item is not None and bool(keep_valid([InvitationItem.from_item(item)]))
 
 
-def _query_unexpired(organization_id: str, limit: int | None, after: str | None, *, consistent: bool) -> QueryPage:
+def _query_unexpired(
+    organization_id: str, limit: int | None, after: str | None, *, consistent: bool
+) -> QueryPage[dict[str, Any]]:
     """Returns a page of the organization's invitations that may not have expired, newest first.
 
     The range ends at the first that was created too long ago, even if it was sent again since.

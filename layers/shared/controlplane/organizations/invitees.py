@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from controlplane.organizations import invitations
 from controlplane.organizations import store as organizations
-from controlplane.organizations.invitations import least_inviter
+from controlplane.organizations.invitations import Resolved, least_inviter
 from controlplane.organizations.items import InvitationItem, InvitationLock, OrganizationItem
 from controlplane.organizations.store import Account, Joining, Membership
 from controlplane.people import users
@@ -21,12 +21,11 @@ from controlplane.platform.core.actions import Action
 from controlplane.platform.core.errors import Conflict, NotFound
 from controlplane.platform.core.ids import InvitationId, MemberId
 from controlplane.platform.core.naming import normalize_email
-from controlplane.platform.core.roles import Role
 from controlplane.platform.queues import events
 from controlplane.platform.table import keys
 from controlplane.platform.table.retry import WriteConflict, retry_on_conflict
 from controlplane.platform.table.stored import StoredMap
-from controlplane.platform.table.table import Check, Delete, Leg, LegFailed, Put, Unrecorded, Update, table
+from controlplane.platform.table.table import Check, Delete, Leg, LegFailed, Put, QueryPage, Unrecorded, Update, table
 
 _PAGE = 50
 # Limits the read if most stored invitations are hidden because they expired or their organization is blocked.
@@ -61,24 +60,11 @@ class NotBlocked(NotFound):
     message = "You haven't blocked this organization."
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReceivedInvitation:
-    """An unexpired invitation as the invited person sees it. `expires_at` is a Unix time."""
-
-    invitation_id: InvitationId
-    organization_id: str
-    organization_name: str
-    role: Role
-    invited_by: str
-    expires_at: int
-    is_void: bool
-
-
 class Received(NamedTuple):
     """Invitations, the soonest to expire first, and whether more are pending than were requested."""
 
-    pending: list[ReceivedInvitation]
-    void: list[ReceivedInvitation]
+    pending: list[Resolved]
+    void: list[Resolved]
     has_more: bool
 
 
@@ -94,18 +80,13 @@ class BlockItem(StoredMap):
         return {**keys.block(user_id, self.organization_id)._asdict(), **self.to_map()}
 
 
-class BlockPage(NamedTuple):
-    blocks: list[BlockItem]
-    next_sk: str | None
-
-
 def list_received(profile: UserItem, most: int) -> Received:
     """Returns at most `most` pending and `most` void invitations to the profile's address.
 
     Omits those of blocked organizations. Void ones never displace pending ones.
     """
-    pending: list[ReceivedInvitation] = []
-    void: list[ReceivedInvitation] = []
+    pending: list[Resolved] = []
+    void: list[Resolved] = []
     after = None
     for _ in range(_MAX_PAGES):
         page = table.query(
@@ -115,8 +96,8 @@ def list_received(profile: UserItem, most: int) -> Received:
             after=after,
             consistent=True,
         )
-        for invitation in _resolve(profile.user_id, page.items):
-            (void if invitation.is_void else pending).append(invitation)
+        for found in _resolve(profile.user_id, page.items):
+            (pending if found.is_valid else void).append(found)
         after = page.next_sk
         if after is None or len(pending) > most:
             break
@@ -124,7 +105,7 @@ def list_received(profile: UserItem, most: int) -> Received:
     return Received(_soonest_first(pending[:most]), _soonest_first(void[:most]), has_more)
 
 
-def find_received(invitation_id: InvitationId, profile: UserItem) -> ReceivedInvitation | None:
+def find_received(invitation_id: InvitationId, profile: UserItem) -> Resolved | None:
     """Returns the invitation if it is to the profile's address, pending, and not void or blocked. Consistent."""
     organization_id = invitation_id.organization_id
     item, organization, block = table.batch_get(
@@ -140,7 +121,7 @@ def find_received(invitation_id: InvitationId, profile: UserItem) -> ReceivedInv
     is_addressed = normalize_email(invitation.email) == profile.email
     if not is_addressed or not invitation.is_pending or not invitations.keep_valid([invitation]):
         return None
-    return _received(invitation, OrganizationItem.from_item(organization), is_void=False)
+    return Resolved(invitation, OrganizationItem.from_item(organization), is_valid=True)
 
 
 class Invited(NamedTuple):
@@ -162,7 +143,7 @@ def find_invited(invitation_id: InvitationId) -> Invited | None:
     return Invited(invitation, organization, block is not None)
 
 
-def list_for_address(email: str) -> list[ReceivedInvitation]:
+def list_for_address(email: str) -> list[Resolved]:
     """Returns all unexpired invitations to an address, including void ones and those of blocked organizations."""
     locks = table.query(keys.invitee_pk(normalize_email(email)), prefix=keys.INVITEE_PREFIX, consistent=True)
     return _resolve(None, locks.items)
@@ -214,9 +195,9 @@ def decline_invitation(invitation_id: InvitationId, profile: UserItem) -> str:
 def decline_all(address: str) -> int:
     """Declines the invitations to the address of an account that is deleted, and returns their number."""
     declined = 0
-    for received in list_for_address(address):
+    for found in list_for_address(address):
         with suppress(InvitationGone):  # concurrently canceled or expired
-            invitation, _ = _get_pending(received.invitation_id, normalize_email(address))
+            invitation, _ = _get_pending(found.invitation.invitation_id, normalize_email(address))
             declined += _remove(invitation)
     return declined
 
@@ -241,10 +222,9 @@ def unblock_organization(user_id: str, organization_id: str) -> str:
     return BlockItem.from_item(block).name
 
 
-def list_blocked(user_id: str, limit: int, after: str | None) -> BlockPage:
+def list_blocked(user_id: str, limit: int, after: str | None) -> QueryPage[BlockItem]:
     """Returns one page of the organizations that the user has blocked, ordered by id."""
-    page = table.query(keys.blocks_pk(user_id), limit=limit, after=after, consistent=True)
-    return BlockPage([BlockItem.from_item(item) for item in page.items], page.next_sk)
+    return table.query(keys.blocks_pk(user_id), limit=limit, after=after, consistent=True).read(BlockItem.from_item)
 
 
 def forget_address(email: str) -> None:
@@ -266,28 +246,15 @@ def forget_blocks(user_id: str) -> None:
 
 def list_all_blocked(user_id: str) -> list[BlockItem]:
     """Returns every organization that the user has blocked, ordered by id."""
-    return [BlockItem.from_item(item) for item in table.query(keys.blocks_pk(user_id), consistent=True).items]
+    return table.query(keys.blocks_pk(user_id), consistent=True).read(BlockItem.from_item).items
 
 
-def _soonest_first(received: list[ReceivedInvitation]) -> list[ReceivedInvitation]:
-    return sorted(received, key=lambda invitation: invitation.expires_at)
+def _soonest_first(received: list[Resolved]) -> list[Resolved]:
+    return sorted(received, key=lambda found: found.invitation.expires_at)
 
 
-def _resolve(user_id: str | None, locks: Iterable[Mapping[str, Any]]) -> list[ReceivedInvitation]:
-    found = invitations.resolve_locks(user_id, [InvitationLock.from_item(lock) for lock in locks])
-    return [_received(invitation, organization, is_void=not is_valid) for invitation, organization, is_valid in found]
-
-
-def _received(invitation: InvitationItem, organization: OrganizationItem, *, is_void: bool) -> ReceivedInvitation:
-    return ReceivedInvitation(
-        invitation_id=invitation.invitation_id,
-        organization_id=organization.organization_id,
-        organization_name=organization.name,
-        role=invitation.role,
-        invited_by=invitation.invited_by.name,
-        expires_at=invitation.expires_at,
-        is_void=is_void,
-    )
+def _resolve(user_id: str | None, locks: Iterable[Mapping[str, Any]]) -> list[Resolved]:
+    return invitations.resolve_locks(user_id, [InvitationLock.from_item(lock) for lock in locks])
 
 
 def _get_pending(invitation_id: InvitationId, address: str) -> tuple[InvitationItem, OrganizationItem]:

@@ -1,24 +1,34 @@
-"""Members of an organization: the roster, role changes, removal.
+"""Members of an organization: the roster, role changes, removal. Anything about owners needs an owner.
 
 Both sides of a membership and the organization's owner count change in one transaction, which also checks the caller's
 role. So an organization always has an owner, even under concurrent changes.
 """
 
-from collections.abc import Iterable, Mapping
-from typing import ClassVar, NamedTuple
+from collections.abc import Callable, Iterable, Mapping
+from typing import ClassVar
 
-from controlplane.organizations import defaults as default_organizations
 from controlplane.organizations import store as organizations
 from controlplane.organizations.store import MemberItem, Membership, Ownership
 from controlplane.people import users
 from controlplane.platform.core import ids
 from controlplane.platform.core.actions import Action
-from controlplane.platform.core.errors import Forbidden
+from controlplane.platform.core.errors import Forbidden, NotFound
 from controlplane.platform.core.ids import MemberId
-from controlplane.platform.core.roles import Role
+from controlplane.platform.core.roles import RANK, Role
+from controlplane.platform.core.settings import settings
 from controlplane.platform.table import keys
 from controlplane.platform.table.retry import WriteConflict, retry_on_conflict
-from controlplane.platform.table.table import Delete, Leg, LegFailed, Recorded, StoreError, Update, table
+from controlplane.platform.table.table import Delete, Leg, LegFailed, QueryPage, Recorded, StoreError, Update, table
+
+
+class OwnerRequired(Forbidden):
+    message = "Only an owner can grant the role owner, invite an owner, or change or remove one."
+    fixed_details: ClassVar = {"reason": "owner_required"}
+
+
+class OwnMembership(Forbidden):
+    message = "You can't remove yourself. Ask another admin or owner of the organization."
+    fixed_details: ClassVar = {"reason": "self"}
 
 
 class LastOwner(Forbidden):
@@ -39,21 +49,17 @@ class OwnsTooMany(Forbidden):
         super().__init__(details={"reason": "owner_limit", "limit": limit})
 
 
-class MemberPage(NamedTuple):
-    members: list[MemberItem]
-    next_sk: str | None
-
-
-def list_members(organization_id: str, limit: int, after: str | None, *, consistent: bool = False) -> MemberPage:
+def list_members(
+    organization_id: str, limit: int, after: str | None, *, consistent: bool = False
+) -> QueryPage[MemberItem]:
     """Returns one page of the roster, ordered by user id."""
-    page = table.query(
+    return table.query(
         keys.organization_pk(organization_id),
         prefix=keys.MEMBER_PREFIX,
         limit=limit,
         after=after,
         consistent=consistent,
-    )
-    return MemberPage([MemberItem.from_item(item) for item in page.items], page.next_sk)
+    ).read(MemberItem.from_item)
 
 
 def position_of(member_id: MemberId) -> str:
@@ -74,6 +80,75 @@ def find_names(organization_id: str, user_ids: Iterable[str]) -> dict[str, str]:
     """Returns the names of those users who are members of the organization, by user id. Consistent."""
     distinct = [keys.member(organization_id, user_id) for user_id in dict.fromkeys(user_ids)]
     return {item["userId"]: item["name"] for item in table.batch_get(distinct) if item}
+
+
+def may_change(caller: Membership, *concerned: Role) -> bool:
+    """Returns whether the caller may invite to, grant, change, or remove these roles."""
+    try:
+        least_role(caller, *concerned)
+    except Forbidden:
+        return False
+    return True
+
+
+def least_role(caller: Membership, *concerned: Role) -> Role:
+    """Returns the minimum role for an action on these roles. Raises OwnerRequired, Forbidden if the caller lacks it."""
+    if "owner" in concerned:
+        if caller.role != "owner":
+            raise OwnerRequired
+        return "owner"
+    if RANK[caller.role] < RANK["admin"]:
+        raise Forbidden
+    return "admin"
+
+
+def update_member(caller_id: str, caller: Membership, member: MemberItem, role: Role) -> bool:
+    """Changes the member's role. Returns False if the member already has it.
+
+    Raises OwnerRequired, LastOwner, OwnsTooMany, and Forbidden or NotFound if the caller or the member changed
+    concurrently.
+    """
+
+    def change(caller: Membership, current: MemberItem) -> bool:
+        if current.role == role != member.role:
+            return True  # written by our own attempt, whose response was lost, or by a concurrent request
+        least = least_role(caller, current.role, role)
+        if current.role == role:
+            return False
+        change_role(current, role, caller_id, least, limit=settings.organizations_per_person)
+        return True
+
+    return _retry_on_changed_roles(caller_id, caller, member, change)
+
+
+def delete_member(caller_id: str, caller: Membership, member: MemberItem) -> None:
+    """Deletes the membership. Raises OwnMembership, OwnerRequired, LastOwner, Forbidden, NotFound."""
+    if member.user_id == caller_id:
+        raise OwnMembership
+
+    def delete(caller: Membership, current: MemberItem) -> None:
+        end_membership(current, caller_id, least_role(caller, current.role))
+
+    _retry_on_changed_roles(caller_id, caller, member, delete)
+
+
+def _retry_on_changed_roles[T](
+    caller_id: str, caller: Membership, member: MemberItem, act: Callable[[Membership, MemberItem], T]
+) -> T:
+    """Runs `act`, re-reading both memberships and retrying if they changed concurrently."""
+
+    def attempt() -> T:
+        nonlocal caller, member
+        try:
+            return act(caller, member)
+        except WriteConflict:
+            found, own = find_member_and_caller(member.organization_id, member.user_id, caller_id)
+            if found is None or own is None:
+                raise NotFound from None
+            member, caller = found, own
+            raise
+
+    return retry_on_conflict(attempt, "the membership")
 
 
 def change_role(member: MemberItem, role: Role, caller_id: str, least: Role, *, limit: int | None = None) -> None:
@@ -103,14 +178,14 @@ def change_role(member: MemberItem, role: Role, caller_id: str, least: Role, *, 
     )
 
 
-def delete_member(member: MemberItem, caller_id: str, least: Role) -> None:
+def end_membership(member: MemberItem, caller_id: str, least: Role) -> None:
     """Deletes the membership, if the caller has at least the role `least`.
 
     Raises LastOwner; WriteConflict if the member's or the caller's role has changed.
     """
     legs = _ending(member.organization_id, member.user_id, member.role)
     _transact({**_check_caller(member, caller_id, least), **legs}, _recorded(Action.MEMBER_REMOVE, member, {}))
-    default_organizations.forget(member.user_id, member.organization_id)
+    organizations.forget_default(member.user_id, member.organization_id)
 
 
 def get_member(organization_id: str, user_id: str) -> MemberItem:
@@ -126,7 +201,7 @@ def remove_member(organization_id: str, user_id: str) -> None:
 
     Raises UnknownMember, LastOwner, Throttled.
     """
-    retry_on_conflict(lambda: delete_member(get_member(organization_id, user_id), user_id, "member"), "the membership")
+    retry_on_conflict(lambda: end_membership(get_member(organization_id, user_id), user_id, "member"), "the membership")
 
 
 def leaving(membership: Membership, user_id: str) -> tuple[dict[str, Leg], Recorded]:

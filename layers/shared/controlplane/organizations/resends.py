@@ -1,10 +1,11 @@
-"""Sending an invitation again: it is renewed, and its email goes out once more. The first link stays valid."""
+"""Sending an invitation. Sent again, it is renewed, and its email goes out once more. The first link stays valid."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
+from controlplane.organizations import invitations
 from controlplane.organizations import store as organizations
 from controlplane.organizations.invitations import (
     LIFE_SECONDS,
@@ -14,22 +15,22 @@ from controlplane.organizations.invitations import (
     least_inviter,
 )
 from controlplane.organizations.items import NOT_RESENT, InvitationItem, MailOutcome, Resends
+from controlplane.organizations.members import OwnerRequired, least_role
+from controlplane.organizations.store import Membership
 from controlplane.platform.core import clock, ids
 from controlplane.platform.core.actions import Action
-from controlplane.platform.core.errors import Conflict
+from controlplane.platform.core.errors import Conflict, Forbidden
 from controlplane.platform.core.ids import InvitationId
-from controlplane.platform.core.roles import RANK
+from controlplane.platform.core.roles import RANK, Role
+from controlplane.platform.core.settings import settings
+from controlplane.platform.queues import outbox
 from controlplane.platform.table import keys
 from controlplane.platform.table.keys import Key
 from controlplane.platform.table.retry import WriteConflict, retry_on_conflict
 from controlplane.platform.table.table import ConditionFailed, Leg, LegFailed, Recorded, Unrecorded, Update, table
 
-
-class ResendLimits(NamedTuple):
-    """How often one invitation, and all invitations of one organization, can be sent again on a day (UTC)."""
-
-    invitation: int
-    organization: int
+# How often an invitation can be sent again on one day.
+RESENDS_PER_INVITATION = 3
 
 
 class ResentTooOften(Conflict):
@@ -41,18 +42,58 @@ class ResentTooOften(Conflict):
         super().__init__(details={"reason": "resend_limit", "scope": scope, "limit": limit})
 
 
-def resend(
-    invitation_id: InvitationId,
-    caller_id: str,
-    *,
-    limits: ResendLimits,
-    announce: Callable[[InvitationItem], Mapping[str, Leg]],
+def create_invitation(
+    caller_id: str, caller: Membership, email: str, role: Role, extra_legs: Mapping[str, Leg]
 ) -> InvitationItem:
-    """Renews the invitation for seven days, and writes the leg of `announce` in the same transaction.
+    """Creates an invitation for the address.
+
+    Raises OwnerRequired, Forbidden, AlreadyMember, AlreadyInvited, TooManyInvitations, AddressNotInvitable.
+    """
+    least_role(caller, role)
+    limits = invitations.Limits(settings.invitations_per_organization, settings.invitations_per_address)
+    return invitations.create_invitation(
+        caller.organization_id,
+        email,
+        role,
+        inviter_id=caller_id,
+        limits=limits,
+        extra_legs=extra_legs,
+        announce=announce,
+    )
+
+
+def announce(invitation: InvitationItem) -> Mapping[str, Leg]:
+    """Returns the leg that leaves the invitation's email to the sweep, or nothing if no emails are sent.
+
+    The sweep sends the message to `emails` within a minute, so the request makes no further calls. The message
+    contains no address: the worker reads it when it sends the email.
+    """
+    if settings.email_sender is None:
+        return {}
+    message = {
+        "version": 1,
+        "kind": "send-invitation",
+        "invitationId": invitation.invitation_id,
+        "number": invitation.resends.total,
+    }
+    return {"email": outbox.new_entry("emails", message, after_seconds=0).leg}
+
+
+def resend_invitation(caller_id: str, caller: Membership, invitation_id: InvitationId) -> InvitationItem:
+    """Renews the invitation for seven days, and sends its email again if this deployment sends emails.
 
     The caller needs the role that is required to send it, and so does its inviter still. An invitation is at most 28
-    days old. Raises UnknownInvitation, RoleLost, ResentTooOften.
+    days old. Raises OwnerRequired, Forbidden, UnknownInvitation, ResentTooOften.
     """
+    least_role(caller)
+    try:
+        return _resend(caller_id, invitation_id)
+    except RoleLost:
+        # An admin lacks the role only for an owner's invitation, unless it was just lost.
+        raise (OwnerRequired if caller.role == "admin" else Forbidden) from None
+
+
+def _resend(caller_id: str, invitation_id: InvitationId) -> InvitationItem:
     organization_id = invitation_id.organization_id
     key, counter_key = keys.invitation(*invitation_id.location), keys.invitations_made(organization_id)
     caller_key = keys.membership(caller_id, organization_id)
@@ -64,8 +105,8 @@ def resend(
         if caller is None or RANK[caller["role"]] < RANK[least_inviter(current.role)]:
             raise RoleLost
         seen = Resends.from_item(counted["resends"]) if counted and "resends" in counted else NOT_RESENT
-        renewed = _renew(current, limits)
-        counting = _count(counter_key, seen, _next(seen, "organization", limits.organization))
+        renewed = _renew(current)
+        counting = _count(counter_key, seen, _next(seen, "organization", settings.invitation_resends_per_day))
         try:
             legs = {**_legs(caller_id, current, renewed), "organization": counting, **announce(renewed)}
             table.transact(legs, _recorded(current, renewed))
@@ -93,11 +134,11 @@ def record_mail(invitation: InvitationItem, outcome: MailOutcome) -> None:
         table.update(Update(invitation.key, change, when, values), Unrecorded.MESSAGE)
 
 
-def _renew(current: InvitationItem, limits: ResendLimits) -> InvitationItem:
+def _renew(current: InvitationItem) -> InvitationItem:
     """Returns the invitation after sending it again. Raises ResentTooOften."""
     latest = int(ids.created_at(current.invitation_id.local)) + LONGEST_LIFE_SECONDS
     expires_at = max(current.expires_at, min(int(clock.now()) + LIFE_SECONDS, latest))
-    resends = _next(current.resends, "invitation", limits.invitation)
+    resends = _next(current.resends, "invitation", RESENDS_PER_INVITATION)
     return replace(current, resends=resends, mail=None, expires_at=expires_at)
 
 

@@ -1,4 +1,4 @@
-"""How a new organization gets its slug."""
+"""The slug of a new organization."""
 
 import hashlib
 import re

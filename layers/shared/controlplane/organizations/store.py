@@ -5,9 +5,11 @@ authorizes. An organization's slug and name never change, so the user's side has
 """
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Annotated, Any, NamedTuple
 
+from controlplane.organizations import caps
 from controlplane.organizations.items import BillingItem, OrganizationItem
 from controlplane.people.users import UserItem
 from controlplane.platform.core import clock, ids
@@ -15,11 +17,11 @@ from controlplane.platform.core.actions import Action
 from controlplane.platform.core.errors import Conflict, InvalidToken, NotFound
 from controlplane.platform.core.ids import MemberId
 from controlplane.platform.core.roles import RANK, Role
-from controlplane.platform.table import caps, keys
+from controlplane.platform.table import keys
 from controlplane.platform.table.keys import Key
 from controlplane.platform.table.retry import WriteConflict, retry_on_conflict
 from controlplane.platform.table.stored import Derived, StoredItem, StoredMap
-from controlplane.platform.table.table import Check, Leg, LegFailed, Put, Recorded, Update, table
+from controlplane.platform.table.table import Check, Leg, LegFailed, Put, Recorded, Unrecorded, Update, table
 
 # The pages have a form at the address that an organization with this slug would have.
 _RESERVED_SLUGS = {"new"}
@@ -96,6 +98,12 @@ class UnknownOrganization(NotFound):
     """The organization doesn't exist or was deleted, possibly while the request ran."""
 
 
+class NotMember(NotFound):
+    """The user isn't a member of the organization, or no longer is."""
+
+    message = "You aren't a member of this organization."
+
+
 class SlugTaken(Conflict):
     """Also raised for a retry without an Idempotency-Key: the organization created first is in the caller's list."""
 
@@ -147,8 +155,7 @@ class Joining(NamedTuple):
 
 def find_membership(user_id: str, organization_id: str) -> Membership | None:
     """Returns the membership, or None. The read is consistent because it authorizes."""
-    item = table.get(keys.membership(user_id, organization_id))
-    return Membership.from_item(item) if item else None
+    return table.find(keys.membership(user_id, organization_id), Membership.from_item)
 
 
 def get_with_membership(
@@ -205,8 +212,7 @@ def count_ownership(profile: UserItem, limit: int | None) -> Ownership:
 
 
 def find_organization(organization_id: str) -> OrganizationItem | None:
-    item = table.get(keys.organization(organization_id))
-    return OrganizationItem.from_item(item) if item else None
+    return table.find(keys.organization(organization_id), OrganizationItem.from_item)
 
 
 def get_organization(organization_id: str) -> OrganizationItem:
@@ -352,3 +358,34 @@ def _creation(created: Membership) -> dict[str, Leg]:
 def slugs_taken(slugs: list[str]) -> list[bool]:
     """Returns, for each slug, whether an organization has it."""
     return [item is not None for item in table.batch_get([keys.organization_slug(slug) for slug in slugs])]
+
+
+def save_default(user_id: str, organization_id: str) -> None:
+    """Saves the organization as the user's default. Raises NotMember."""
+    legs: dict[str, Leg] = {
+        "membership": Check(keys.membership(user_id, organization_id), "attribute_exists(pk)"),
+        "profile": Update(
+            keys.user(user_id), "SET #savedOrganizationId = :id", "attribute_exists(pk)", {"id": organization_id}
+        ),
+    }
+    try:
+        table.transact(legs, Unrecorded.ACCOUNT)
+    except LegFailed as failure:
+        if failure.leg != "membership":
+            raise
+        raise NotMember from None
+
+
+def forget_default(user_id: str, organization_id: str) -> None:
+    """Clears the user's default organization if it is this one and the user is no longer a member."""
+    legs: dict[str, Leg] = {
+        "membership": Check(keys.membership(user_id, organization_id), "attribute_not_exists(pk)"),
+        "profile": Update(
+            keys.user(user_id),
+            "SET #savedOrganizationId = :none",
+            "#savedOrganizationId = :organization",
+            {"none": None, "organization": organization_id},
+        ),
+    }
+    with suppress(LegFailed):
+        table.transact(legs, Unrecorded.ACCOUNT)

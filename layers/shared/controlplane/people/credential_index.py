@@ -5,13 +5,13 @@ credential is always listed and a listed one can always be revoked. Revocation i
 """
 
 from dataclasses import dataclass
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Literal
 
 from controlplane.platform.core import clock, ids
 from controlplane.platform.table import keys
 from controlplane.platform.table.keys import Key
 from controlplane.platform.table.stored import Derived, StoredItem
-from controlplane.platform.table.table import Update, table
+from controlplane.platform.table.table import QueryPage, Update, table
 
 type Kind = Literal["session", "device", "token"]
 
@@ -64,44 +64,29 @@ class CredentialItem(StoredItem):
         return Update(self.key, f"SET {', '.join(assignments)}", values=values)
 
 
-class CredentialPage(NamedTuple):
-    """Entries, newest first, and the sort key after which the next page starts (None on the last page)."""
-
-    credentials: list[CredentialItem]
-    next_sk: str | None
-
-    @property
-    def live(self) -> list[CredentialItem]:
-        """The entries that have not expired."""
-        return [credential for credential in self.credentials if credential.is_live]
-
-
-def list_credentials(user_id: str, limit: int, after: str | None = None) -> CredentialPage:
+def list_credentials(user_id: str, limit: int, after: str | None = None) -> QueryPage[CredentialItem]:
     """Returns a page of the user's entries, newest first. It can include expired ones that TTL has not removed yet.
 
     Consistent: a user who has just revoked a device must not see it.
     """
-    page = table.query(
+    return table.query(
         keys.credentials_pk(user_id),
         prefix=keys.CREDENTIAL_PREFIX,
         after=after,
         newest_first=True,
         limit=limit,
         consistent=True,
-    )
-    return CredentialPage([CredentialItem.from_item(item) for item in page.items], page.next_sk)
+    ).read(CredentialItem.from_item)
 
 
 def list_all_credentials(user_id: str) -> list[CredentialItem]:
     """Returns all of the user's entries, newest first, in one query. Consistent."""
     pk, prefix = keys.credentials_pk(user_id), keys.CREDENTIAL_PREFIX
-    items = table.query(pk, prefix=prefix, newest_first=True, consistent=True).items
-    return [CredentialItem.from_item(item) for item in items]
+    return table.query(pk, prefix=prefix, newest_first=True, consistent=True).read(CredentialItem.from_item).items
 
 
 def find_credential(user_id: str, session_id: str) -> CredentialItem | None:
     """Returns the user's live credential with that id, or None. Consistent, because a revocation follows."""
     local = ids.local_of_session(session_id)
-    item = table.get(keys.credential(user_id, local)) if local else None
-    found = CredentialItem.from_item(item) if item else None
+    found = table.find(keys.credential(user_id, local), CredentialItem.from_item) if local else None
     return found if found and found.is_live else None

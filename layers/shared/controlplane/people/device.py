@@ -20,7 +20,7 @@ from controlplane.platform.table import keys
 from controlplane.platform.table.keys import Key
 from controlplane.platform.table.retry import WriteConflict, retry_on_conflict
 from controlplane.platform.table.stored import SPARSE, KeyPart, StoredItem
-from controlplane.platform.table.table import Check, ConditionFailed, Leg, LegFailed, Put, Unrecorded, Update, table
+from controlplane.platform.table.table import Check, ConditionFailed, Leg, Put, Unrecorded, Update, table
 
 LIFE_SECONDS = 900
 FIRST_INTERVAL_SECONDS = 5
@@ -67,6 +67,11 @@ class DeviceRequestItem(StoredItem):
     @property
     def is_expired(self) -> bool:
         return self.valid_until <= clock.now()
+
+    @property
+    def shown_status(self) -> str:
+        """The status, or `expired` for a request that can no longer be decided or redeemed."""
+        return "expired" if self.is_expired and self.status in {"pending", "approved"} else self.status
 
     def approval(self) -> tuple[str, list[str]]:
         """Returns the user who approved the request and the granted scopes. Raises LookupError if it isn't approved."""
@@ -125,10 +130,8 @@ def create(client_id: str, challenge: str, scopes: list[str], device_name: str |
             expires_at=now + LIFE_SECONDS + _KEPT_SECONDS,
             listed_as=ids.new_local(),
         )
-        try:
-            table.transact(_creation(request, issued.user_code), Unrecorded.CREDENTIAL)
-        except LegFailed:
-            raise WriteConflict from None  # another live request has the user code: retry with a new one
+        # Fails if another live request has the user code. The next attempt has a new one.
+        table.transact_or_retry(_creation(request, issued.user_code), Unrecorded.CREDENTIAL)
         return issued
 
     return retry_on_conflict(attempt, "the new user code")
@@ -162,8 +165,7 @@ def find(device_code: str) -> DeviceRequestItem | None:
 
 def find_by_digest(digest: str) -> DeviceRequestItem | None:
     """Returns the request by the digest of its device code, or None. Consistent."""
-    item = table.get(keys.device_request(digest))
-    return DeviceRequestItem.from_item(item) if item else None
+    return table.find(keys.device_request(digest), DeviceRequestItem.from_item)
 
 
 def note_poll(request: DeviceRequestItem) -> bool:
@@ -207,10 +209,7 @@ def redeem(request: DeviceRequestItem) -> Pair:
         {"redeemed": "redeemed", "family": family_id, "approved": "approved", "now": now},
     )
     listed = request.entry(user_id, granted, now + token_families.REFRESH_SECONDS, family_id).upsert()
-    try:
-        table.transact({"request": redemption, "listed": listed, **legs}, Unrecorded.CREDENTIAL)
-    except LegFailed:
-        raise WriteConflict from None
+    table.transact_or_retry({"request": redemption, "listed": listed, **legs}, Unrecorded.CREDENTIAL)
     return pair
 
 

@@ -5,8 +5,7 @@ The functions take the code as the user typed it. The device's side is in `peopl
 
 import secrets
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from controlplane.people import device, users
 from controlplane.people.device import USER_CODE_LETTERS, DeviceRequestItem
@@ -29,8 +28,6 @@ from controlplane.platform.table.table import (
 # With 8 of 20 letters, 5 attempts have a 2^-32 chance to guess a code. RFC 8628 section 5.1.
 PEOPLE_PER_CODE = 5
 TRIES_PER_PERSON = 5
-
-type Status = Literal["pending", "approved", "denied", "redeemed", "expired"]
 
 
 class UnknownUserCode(NotFound):
@@ -64,20 +61,6 @@ class ScopeNotRequested(StoreError):
     """The approval includes scopes that the device did not request."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeviceRequest:
-    """A request as shown to the user who decides. Times are Unix times; `address` is the device's IP address."""
-
-    user_code: str
-    client_id: str
-    device_name: str | None
-    scopes: list[str]
-    address: str
-    created_at: int
-    expires_at: int
-    status: Status
-
-
 def normalize_user_code(text: str) -> str | None:
     """Returns the code in its issued form, `ABCD-EFGH`, from any case and separators. None if it isn't valid."""
     letters = [letter for letter in text.upper() if not letter.isspace() and letter not in "-_.\u2010\u2011\u2013"]
@@ -86,18 +69,18 @@ def normalize_user_code(text: str) -> str | None:
     return "".join(letters[:4]) + "-" + "".join(letters[4:])
 
 
-def find_by_user_code(code: str, user_id: str) -> DeviceRequest:
-    """Returns the request with the user code. It may be expired or decided, as `status` shows.
+def find_by_user_code(code: str, user_id: str) -> DeviceRequestItem:
+    """Returns the request with the user code. It may be expired or decided, as `shown_status` says.
 
     Up to five people can look up a code, any number of times; for others it is unknown. After five invalid codes in 15
     minutes, a person has to wait. Raises UnknownUserCode, TooManyTries.
     """
-    user_code, pointer = _count_and_find(code, user_id)
+    pointer = _count_and_find(code, user_id)
     _, request = read_both(lambda: _note_look(pointer, user_id), lambda: device.find_by_digest(pointer["digest"]))
     if request is None:
         raise UnknownUserCode
     rate.return_try(user_id)
-    return _for_review(user_code, request)
+    return request
 
 
 def approve(code: str, user_id: str, scopes: list[str]) -> None:
@@ -158,8 +141,8 @@ def withdraw(digest: str, user_id: str) -> str | None:
     return None
 
 
-def _count_and_find(code: str, user_id: str) -> tuple[str, dict[str, Any]]:
-    """Counts one of the user's tries. Returns the code in its issued form, and its pointer.
+def _count_and_find(code: str, user_id: str) -> dict[str, Any]:
+    """Counts one of the user's tries. Returns the code's pointer.
 
     The pointer is read while the try is counted, and only used if the count is within the limit. Raises TooManyTries,
     UnknownUserCode.
@@ -170,9 +153,9 @@ def _count_and_find(code: str, user_id: str) -> tuple[str, dict[str, Any]]:
     )
     if tries.hits > tries.limit:
         raise TooManyTries(tries.resets_at - int(clock.now()))
-    if user_code is None or pointer is None:
+    if pointer is None:
         raise UnknownUserCode
-    return user_code, pointer
+    return pointer
 
 
 def _note_look(pointer: Mapping[str, Any], user_id: str) -> None:
@@ -196,7 +179,7 @@ def _note_look(pointer: Mapping[str, Any], user_id: str) -> None:
 
 def _find_and_decide(code: str, user_id: str, decide: Callable[[DeviceRequestItem], None]) -> None:
     """Calls `decide` with the request, and refunds the try at the same time. A wrong code counts, as in a lookup."""
-    _, pointer = _count_and_find(code, user_id)
+    pointer = _count_and_find(code, user_id)
     request = device.find_by_digest(pointer["digest"])
     if request is None:
         raise UnknownUserCode
@@ -223,20 +206,6 @@ def _decide(
         if current.status == "pending":
             raise RequestExpired from None
         raise AlreadyDecided(current.status) from None
-
-
-def _for_review(user_code: str, request: DeviceRequestItem) -> DeviceRequest:
-    is_over = request.is_expired and request.status in {"pending", "approved"}
-    return DeviceRequest(
-        user_code=user_code,
-        client_id=request.client_id,
-        device_name=request.device_name,
-        scopes=request.scopes,
-        address=request.address or "",
-        created_at=request.created_at,
-        expires_at=request.valid_until,
-        status="expired" if is_over else request.status,
-    )
 
 
 def _find_pointer(user_code: str) -> dict[str, Any] | None:

@@ -75,8 +75,7 @@ class IdentityItem(StoredItem):
 
 
 def find_identity(subject: Subject) -> IdentityItem | None:
-    item = table.get(subject.key)
-    return IdentityItem.from_item(item) if item else None
+    return table.find(subject.key, IdentityItem.from_item)
 
 
 def get_account(subject: Subject, user_id: str) -> tuple[UserItem | None, list[str]]:

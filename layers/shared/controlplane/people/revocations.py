@@ -14,8 +14,8 @@ from controlplane.people.token_families import TokenFamilyItem
 from controlplane.platform.core.errors import NotFound
 from controlplane.platform.table import keys
 from controlplane.platform.table.parallel import read_each
-from controlplane.platform.table.retry import WriteConflict, retry_on_conflict
-from controlplane.platform.table.table import Delete, Leg, LegFailed, Unrecorded, table
+from controlplane.platform.table.retry import retry_on_conflict
+from controlplane.platform.table.table import Delete, Leg, Unrecorded, table
 
 # Stored in revoked token families.
 _BY_USER = "revoked by the person"
@@ -62,7 +62,7 @@ def revoke_others(user_id: str, current: str | None, most: int) -> tuple[int, bo
     ended, after = 0, None
     while True:
         page = credential_index.list_credentials(user_id, 25, after)
-        others = [credential for credential in page.credentials if credential.local != current]
+        others = [credential for credential in page.items if credential.local != current]
         revoked = read_each(lambda it: revoke_credential(it, _BY_USER), others[: most - ended])
         ended += len(revoked)
         if len(revoked) < len(others):
@@ -115,17 +115,14 @@ def erase(stored: StoredCredential) -> None:
     def attempt() -> None:
         nonlocal known
         current, known = known or _read_again(stored.entry), None
-        try:
-            table.transact(_erasure(current), Unrecorded.CREDENTIAL)
-        except LegFailed:
-            raise WriteConflict from None  # the device has redeemed its code, or refreshed its token
+        # Fails if the device has redeemed its code, or refreshed its token, since it was read.
+        table.transact_or_retry(_erasure(current), Unrecorded.CREDENTIAL)
 
     retry_on_conflict(attempt, "the credential")
 
 
 def _read_again(entry: CredentialItem) -> StoredCredential:
-    item = table.get(entry.key)
-    (stored,) = find_stored([CredentialItem.from_item(item) if item else entry])
+    (stored,) = find_stored([table.find(entry.key, CredentialItem.from_item) or entry])
     return stored
 
 

@@ -18,9 +18,9 @@ from controlplane.platform.core.errors import Unauthorized
 from controlplane.platform.core.settings import settings
 from controlplane.platform.table import keys
 from controlplane.platform.table.keys import Key
-from controlplane.platform.table.retry import WriteConflict, retry_on_conflict
+from controlplane.platform.table.retry import retry_on_conflict
 from controlplane.platform.table.stored import KeyPart, StoredItem, StoredMap
-from controlplane.platform.table.table import Delete, Leg, LegFailed, Put, StoreError, Unrecorded, Update, table
+from controlplane.platform.table.table import Delete, Leg, Put, StoreError, Unrecorded, Update, table
 
 ACCESS_SECONDS = 3600
 REFRESH_SECONDS = 30 * 24 * 3600
@@ -166,8 +166,7 @@ def begin(user_id: str, client_id: str, scopes: list[str], listed_as: str) -> tu
 
 
 def find_family(family_id: str) -> TokenFamilyItem | None:
-    item = table.get(keys.token_family(family_id))
-    return TokenFamilyItem.from_item(item) if item else None
+    return table.find(keys.token_family(family_id), TokenFamilyItem.from_item)
 
 
 def rotate(refresh_token: str, client_id: str | None = None, scopes: list[str] | None = None) -> Pair:
@@ -224,11 +223,8 @@ def revoke(
             },
         )
         listed = Delete(keys.credential(family.user_id, family.listed_as))
-        try:
-            legs = {"family": end, "listed": listed, **_deletions(family.access), **extra_legs(family)}
-            table.transact(legs, Unrecorded.CREDENTIAL)
-        except LegFailed:
-            raise WriteConflict from None
+        legs = {"family": end, "listed": listed, **_deletions(family.access), **extra_legs(family)}
+        table.transact_or_retry(legs, Unrecorded.CREDENTIAL)
         return True
 
     return retry_on_conflict(attempt, "the token family")
@@ -313,13 +309,10 @@ def _issue_successors(family: TokenFamilyItem, refresh_token: str, scopes: list[
         },
     )
     listed = family.entry(until, clock.timestamp()).upsert()
-    try:
-        table.transact(
-            {"family": rotation, "access": Put(access.to_item()), "listed": listed, **_deletions(dropped)},
-            Unrecorded.CREDENTIAL,
-        )
-    except LegFailed:
-        raise WriteConflict from None
+    table.transact_or_retry(
+        {"family": rotation, "access": Put(access.to_item()), "listed": listed, **_deletions(dropped)},
+        Unrecorded.CREDENTIAL,
+    )
     return Pair(access_token, lifetime, successor, access.scopes)
 
 

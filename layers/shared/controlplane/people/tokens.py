@@ -145,8 +145,7 @@ def create_token(user_id: str, scopes: list[str], lifetime_seconds: int) -> str:
 
 def find_token(secret: str) -> UserTokenItem | None:
     """Returns the token, or None if it doesn't exist or was revoked. It can have expired."""
-    item = table.get(keys.user_token(tokens.digest(secret)))
-    return UserTokenItem.from_item(item) if item else None
+    return table.find(keys.user_token(tokens.digest(secret)), UserTokenItem.from_item)
 
 
 def revoke_token(token: UserTokenItem) -> None:

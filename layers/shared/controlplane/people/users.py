@@ -104,8 +104,7 @@ def change_address(profile: UserItem, email: str) -> UserItem:
 
 
 def find_user(user_id: str) -> UserItem | None:
-    item = table.get(keys.user(user_id))
-    return UserItem.from_item(item) if item else None
+    return table.find(keys.user(user_id), UserItem.from_item)
 
 
 def find_user_by_email(email: str) -> UserItem | None:

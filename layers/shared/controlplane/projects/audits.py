@@ -4,7 +4,7 @@ An audit belongs to a website, which lists it in the project's item, and is dele
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Annotated, Any
 
 from controlplane.platform.core import clock, ids
@@ -85,7 +85,7 @@ def create_audit(project_id: ProjectId, website_id: str, every_days: int) -> Aud
             raise NotAuditable
         if len(website.audits) >= MAX_AUDITS_PER_WEBSITE or before.audit_count >= MAX_AUDITS:
             raise AuditLimitReached
-        after = before.with_website(replace(website, audits=(*website.audits, audit_id)))
+        after = before.with_website(website._replace(audits=(*website.audits, audit_id)))
         return after.with_new_version(), {"audit": Put(audit.to_item()), "schedule": Put(schedule)}
 
     change_until_written(project, Action.AUDIT_CREATE, with_audit)

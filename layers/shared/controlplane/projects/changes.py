@@ -191,7 +191,7 @@ def _with_change(project: ProjectItem, change: ProjectChange, new_slug: str) -> 
     if "branding" in change:
         if project.consent is None:
             raise LookupError("there is no consent to brand")
-        after = replace(after, consent=replace(project.consent, branding=change["branding"]))
+        after = replace(after, consent=project.consent._replace(branding=change["branding"]))
     return after
 
 
@@ -230,13 +230,13 @@ def _replace_websites(existing: Sequence[WebsiteItem], addresses: Collection[Add
 
 def _replace_entries(existing: Sequence[WebsiteItem], addresses: Collection[Address]) -> tuple[WebsiteItem, ...]:
     """Returns the websites after a new list of consent entries: distinct addresses, in order."""
-    return _with_omitted(existing, [replace(website, trusted=True) for website in _listed(existing, addresses)])
+    return _with_omitted(existing, [website._replace(trusted=True) for website in _listed(existing, addresses)])
 
 
 def _add_entries(existing: Sequence[WebsiteItem], addresses: Sequence[Address]) -> tuple[WebsiteItem, ...]:
     """Returns the websites with these distinct addresses as consent entries. New ones come last."""
     added = {address.origin for address in addresses}
-    kept = [replace(website, trusted=True) if website.origin in added else website for website in existing]
+    kept = [website._replace(trusted=True) if website.origin in added else website for website in existing]
     known = {website.origin for website in existing}
     return (*kept, *create_websites(address for address in addresses if address.origin not in known))
 
@@ -261,7 +261,7 @@ def _with_omitted(existing: Iterable[WebsiteItem], listed: list[WebsiteItem]) ->
     websites = [*listed]
     for position, website in enumerate(existing):
         if website.audits and website.origin not in origins:
-            websites.insert(position, replace(website, trusted=False))
+            websites.insert(position, website._replace(trusted=False))
     return tuple(websites)
 
 

@@ -9,7 +9,7 @@ from controlplane.platform.core.plans import PLANS
 from controlplane.platform.core.settings import settings
 from controlplane.platform.table import keys
 from controlplane.platform.table.keys import Key
-from controlplane.platform.table.stored import SPARSE, StoredItem, StoredMap
+from controlplane.platform.table.stored import SPARSE, StoredItem
 
 AddressKind = Literal["domain", "wildcard", "any", "app", "development"]
 AUDITABLE_KIND: AddressKind = "domain"
@@ -23,19 +23,17 @@ class Address(NamedTuple):
     kind: AddressKind
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WebsiteItem(StoredMap):
+class WebsiteItem(NamedTuple):
     """A website of a project, with the ids of its audits. It is `trusted` if it is a consent entry."""
 
     website_id: str
     origin: str
     kind: AddressKind
-    audits: Annotated[tuple[str, ...], SPARSE] = ()
-    trusted: Annotated[bool, SPARSE] = True
+    audits: tuple[str, ...] = ()
+    trusted: bool = True
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConsentItem(StoredMap):
+class ConsentItem(NamedTuple):
     """The consent instance. It loads on every website of its project."""
 
     instance_id: str
@@ -44,7 +42,8 @@ class ConsentItem(StoredMap):
     branding: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+# Not frozen, unlike other items: creating a frozen one takes a call for each field, and lists have up to 100 projects.
+@dataclass(slots=True, kw_only=True)
 class ProjectItem(StoredItem):
     """A project as stored in the table. `version` changes with every write. `former_slugs`: the latest one is last."""
 
@@ -90,7 +89,7 @@ class ProjectItem(StoredItem):
         """
         if self.consent is None or self.consent.branding != NO_BRANDING or PLANS[plan].remove_branding:
             return self
-        return replace(self, consent=replace(self.consent, branding=settings.service_brand))
+        return replace(self, consent=self.consent._replace(branding=settings.service_brand))
 
     def with_website(self, changed: WebsiteItem) -> Self:
         """Returns the project with the website of that id replaced, or removed if it's neither trusted nor audited."""

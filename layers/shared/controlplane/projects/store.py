@@ -10,7 +10,7 @@ working after a rename: any project may claim that slug, which ends the redirect
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 from controlplane.organizations.store import UnknownOrganization, admin_check
 from controlplane.platform.core import clock, ids
@@ -22,7 +22,7 @@ from controlplane.platform.core.plans import PLANS
 from controlplane.platform.queues import deletion_items
 from controlplane.platform.table import keys
 from controlplane.platform.table.retry import WriteConflict, retry_on_conflict
-from controlplane.platform.table.table import Check, Delete, Leg, LegFailed, Put, Recorded, Update, table
+from controlplane.platform.table.table import Check, Delete, Leg, LegFailed, Put, QueryPage, Recorded, Update, table
 from controlplane.projects.items import NO_BRANDING, Address, ConsentItem, ProjectItem, WebsiteItem
 
 # Deleting a project also deletes its audits, two items each, in one transaction of at most 100 items.
@@ -54,28 +54,23 @@ class ProjectLimitReached(PlanLimitReached):
         super().__init__(details={"limit": PLANS[plan].projects, "current": current, "plan": plan})
 
 
-class ProjectPage(NamedTuple):
-    projects: list[ProjectItem]
-    next_sk: str | None
-
-
-def list_projects(organization_id: str, limit: int, after: str | None, *, consistent: bool = False) -> ProjectPage:
+def list_projects(
+    organization_id: str, limit: int, after: str | None, *, consistent: bool = False
+) -> QueryPage[ProjectItem]:
     """Returns one page of the organization's projects, newest first."""
-    page = table.query(
+    return table.query(
         keys.organization_pk(organization_id),
         prefix=keys.PROJECT_PREFIX,
         newest_first=True,
         limit=limit,
         after=after,
         consistent=consistent,
-    )
-    return ProjectPage([ProjectItem.from_item(item) for item in page.items], page.next_sk)
+    ).read(ProjectItem.from_item)
 
 
 def find_project(project_id: ProjectId) -> ProjectItem | None:
     """Returns the project, with a consistent read, or None."""
-    item = table.get(keys.project(*project_id.location))
-    return ProjectItem.from_item(item) if item else None
+    return table.find(keys.project(*project_id.location), ProjectItem.from_item)
 
 
 def get_project(project_id: ProjectId) -> ProjectItem:
@@ -190,7 +185,7 @@ def create_project(
             if failure.leg != "slug":
                 raise
             slug = distinct_slug(base)
-            project = replace(project, slug=slug, consent=replace(consent, slug=slug))
+            project = replace(project, slug=slug, consent=consent._replace(slug=slug))
             raise WriteConflict from None
         return project
 

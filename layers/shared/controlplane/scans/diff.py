@@ -7,7 +7,7 @@ from controlplane.findings.items import InboxItem
 from controlplane.platform.core.errors import Conflict, InvalidPayload, NotFound
 from controlplane.platform.core.ids import ScanId
 from controlplane.platform.table.parallel import read_both
-from controlplane.scans import findings, reading, reads
+from controlplane.scans import findings, reads
 from controlplane.scans.findings import FindingItem, PublishedFinding
 from controlplane.scans.items import ScanItem
 
@@ -64,9 +64,9 @@ def compare(scan: ScanItem, base_id: str | None, ahead: Ahead) -> ScanDiff:
     """Compares the scan with the base, or with the one that it was compared with when it was completed.
 
     Raises NoBase, InvalidPayload for a scan of another repository, FindingsExpired, and the errors of
-    `reading.require_readable` for either scan.
+    `findings.require_readable` for either scan.
     """
-    reading.require_readable(scan)
+    findings.require_readable(scan)
     found = [] if scan.findings_expired else findings.confirm(scan, ahead.found, scan.issue_count or 0)
     default_id = scan.comparison.base_scan_id if scan.comparison else None
     based, expected, items = ahead.base, set[str](), dict[str, InboxItem]()
@@ -105,12 +105,12 @@ def _expect(scan: ScanItem, found: Sequence[FindingItem]) -> set[str]:
 
 
 def _require_comparable(scan: ScanItem, base: ScanItem) -> None:
-    """Raises InvalidPayload for a base of another repository, and the errors of `reading.require_readable`."""
+    """Raises InvalidPayload for a base of another repository, and the errors of `findings.require_readable`."""
     if base.repository_id != scan.repository_id:
         raise InvalidPayload.at(
             ["base"], "This is a scan of another repository. Send one of the same.", "other_repository"
         )
-    reading.require_readable(base)
+    findings.require_readable(base)
 
 
 def _select(scan: ScanItem, found: Sequence[FindingItem], others: set[str]) -> list[FindingItem]:

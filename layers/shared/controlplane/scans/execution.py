@@ -1,34 +1,60 @@
-"""Scans while `scan_execution` runs them: acquired, reported stage by stage, and completed."""
+"""Attempts at requests and scans, each under a lease, and the writes of the worker that runs a scan.
 
+An attempt ends the work or releases it for the next delivery; the last attempt always ends it. If a worker crashes, the
+sweep releases the work. So every scan ends, regardless of what fails.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Literal
 
+from controlplane.code_host.github import errors as host
+from controlplane.code_host.pull_requests import report_entry
+from controlplane.code_host.requests import retried_later
 from controlplane.platform.core import clock
 from controlplane.platform.core.actions import Action
 from controlplane.platform.core.ids import ScanId
+from controlplane.platform.core.observability import describe, logger
 from controlplane.platform.core.settings import settings
 from controlplane.platform.queues import deletion_items, events
 from controlplane.platform.queues.outbox import Entry
+from controlplane.platform.queues.worker import Delayed, LeftToSweep, Postponed, Rejected, is_last_delivery
 from controlplane.platform.table import leases
 from controlplane.platform.table.leases import Lease
-from controlplane.platform.table.legs import set_expression
+from controlplane.platform.table.legs import Delete, Leg, Put, Recorded, Unrecorded, Update, set_expression
+from controlplane.platform.table.retry import ConditionFailed, LegFailed, StoreError
 from controlplane.platform.table.stored import to_map
-from controlplane.platform.table.table import (
-    ConditionFailed,
-    Delete,
-    Leg,
-    LegFailed,
-    Put,
-    Recorded,
-    StoreError,
-    Unrecorded,
-    Update,
-    table,
+from controlplane.platform.table.table import table
+from controlplane.scans import unlocks
+from controlplane.scans.failures import ACCESS_LOST, CODE_HOST_UNAVAILABLE, fail_attempted, free_repository
+from controlplane.scans.items import (
+    OPEN,
+    STAGES,
+    Coverage,
+    Failure,
+    Progress,
+    ScanItem,
+    Stage,
+    WorkId,
+    watch_key,
+    work_key,
 )
-from controlplane.scans import reports
-from controlplane.scans.failures import free_repository
-from controlplane.scans.items import OPEN, ScanItem, watch_key, work_key
-from controlplane.scans.progress import STAGES, Coverage, Progress, Stage
+
+_UNAVAILABLE_SECONDS = 30
+
+_INTERNAL_ERROR = Failure("INTERNAL_ERROR", "The scan failed on our side. Start another one.")
+_HOST_UNAVAILABLE = Failure(CODE_HOST_UNAVAILABLE, "The code host could not be reached. Start another scan later.")
+_HOST_FAILURES: dict[type[host.CodeHostError], Failure] = {
+    host.RepositoryGone: Failure(
+        "REPOSITORY_GONE", "The repository is gone from the code host, or the app may no longer see it."
+    ),
+    host.AccessLost: Failure(ACCESS_LOST, "The app was removed from the repository. Install it again."),
+    host.BranchGone: Failure("BRANCH_GONE", "The production branch does not exist in the repository."),
+    host.CommitGone: Failure("COMMIT_GONE", "The commit is gone: its branch was rewritten. Start another scan."),
+    host.InvalidName: Failure("REPOSITORY_GONE", "The code host has no repository or branch of that name."),
+    host.Refused: Failure("CODE_HOST_REFUSED", "The code host refused to hand out the repository."),
+}
 
 
 class ReportPaid(StoreError):
@@ -54,31 +80,23 @@ def report_stage(
     *,
     reached: int = 0,
     files: tuple[int, int] | None = None,
+    inventory: Put | None = None,
 ) -> None:
-    """Stores the scan's current stage. Raises leases.LeaseLost.
+    """Stores the scan's current stage, with the inventory if there is one. Raises leases.LeaseLost.
 
     reached: how many stages an earlier attempt completed. files: how many are analyzed, and how many there are.
     """
-    try:
-        table.update(_progress(lease, stage, stage_status, reached, files), Unrecorded.PROGRESS)
-    except ConditionFailed:
-        raise leases.LeaseLost from None
-
-
-def complete_stage(lease: Lease, stage: Stage, inventory: Put, *, reached: int = 0) -> None:
-    """Stores the inventory and, in the same transaction, that the stage is completed. Raises leases.LeaseLost."""
-    try:
-        completed = _progress(lease, stage, "completed", reached, None)
-        table.transact({"scan": completed, "inventory": inventory}, Unrecorded.PROGRESS)
-    except LegFailed:
-        raise leases.LeaseLost from None
-
-
-def _progress(lease: Lease, stage: Stage, stage_status: str, reached: int, files: tuple[int, int] | None) -> Update:
     completed = max(STAGES.index(stage) + (stage_status == "completed"), reached)
     progress = Progress(stage, stage_status, completed, *(files or ()))
     values = {"progress": to_map(progress), "claim": lease.claim, "running": "running"}
-    return Update(lease.key, "SET #progress = :progress", f"{leases.HELD} AND #status = :running", values)
+    report = Update(lease.key, "SET #progress = :progress", f"{leases.HELD} AND #status = :running", values)
+    try:
+        if inventory is None:
+            table.update(report, Unrecorded.PROGRESS)
+        else:
+            table.transact({"scan": report, "inventory": inventory}, Unrecorded.PROGRESS)
+    except (ConditionFailed, LegFailed):
+        raise leases.LeaseLost from None
 
 
 def complete_scan(
@@ -87,15 +105,12 @@ def complete_scan(
     finding_count: int,
     issue_count: int,
     coverage: Coverage,
-    *,
-    report: Entry | None = None,
-) -> tuple[ScanItem, Entry]:
+) -> tuple[ScanItem, list[Entry]]:
     """Completes the scan with the findings that the lease's attempt has stored, and frees the repository.
 
-    report: the message that reports a pull request's scan. Any other scan supersedes the earlier ones: a background job
-    then sets when their findings expire.
-    If no issue is locked, unlocking costs nothing. Returns the scan, and the message to send about it.
-    Raises leases.LeaseLost, and ReportPaid without completing.
+    Unless it is of a pull request, it supersedes the earlier ones: a background job then sets when their findings
+    expire. If no issue is locked, unlocking costs nothing. Returns the scan, and the messages to send: about the scan,
+    and the report of a pull request's scan. Raises leases.LeaseLost, and ReportPaid without completing.
     """
     completed = replace(
         scan,
@@ -109,7 +124,8 @@ def complete_scan(
     )
     if completed.unlock_credits is not None and completed.locked_count == 0:
         completed = replace(completed, unlock_credits=0)
-    event = events.entry(scan.organization_id, "scan.completed", scan.scan_id)
+    number = scan.cause.pull_request_number
+    sent = [events.entry(scan.organization_id, "scan.completed", scan.scan_id)]
     changed = _completed_attributes(completed)
     legs: dict[str, Leg] = {
         "scan": Update(
@@ -120,10 +136,14 @@ def complete_scan(
         ),
         "repository": free_repository(scan.repository_id, scan.request_id),
         "watch": Delete(watch_key(scan.request_id)),
-        **reports.completion_legs(completed),
-        **_following_legs(scan, report),
-        "event": event.leg,
+        **unlocks.completion_legs(completed),
+        "event": sent[0].leg,
     }
+    if number is not None:
+        sent.append(report_entry(scan.repository_id, scan.project_id, number))
+        legs["message"] = sent[1].leg
+    elif settings.finding_retention_days:
+        legs["supersedes"] = deletion_items.work_item(scan.scan_id)
     record = Recorded(
         Action.SCAN_COMPLETE,
         scan.organization_id,
@@ -140,13 +160,7 @@ def complete_scan(
         stored = failure.items.get("scan")
         if stored is None or stored.get("claim") != lease.claim or stored["status"] != "completed":
             raise leases.LeaseLost from None
-    return completed, event
-
-
-def _following_legs(scan: ScanItem, report: Entry | None) -> dict[str, Leg]:
-    if report is not None:
-        return {"message": report.leg}
-    return {"supersedes": deletion_items.work_item(scan.scan_id)} if settings.finding_retention_days else {}
+    return completed, sent
 
 
 def _completed_attributes(scan: ScanItem) -> dict[str, Any]:
@@ -165,3 +179,80 @@ def _completed_attributes(scan: ScanItem) -> dict[str, Any]:
         "priorityCounts",
     )
     return {**scan.status_attributes("completed"), **{name: item[name] for name in names if name in item}}
+
+
+class PermanentFailure(Exception):
+    """A permanent failure: a retry would have the same result."""
+
+    def __init__(self, failure: Failure) -> None:
+        self.failure = failure
+
+
+def run_attempt[T](work_id: WorkId, acquire: Callable[[], tuple[Lease, T]], work: Callable[[Lease, T], None]) -> None:
+    """Runs one attempt for a delivery. If the work is already finished, this is a success.
+
+    acquire: takes the lease, as `leases.acquire` does. work: does the work and ends it.
+    Raises Postponed, Delayed, Rejected after the work has ended as failed, LeftToSweep, or the errors of `work`.
+    """
+    try:
+        lease, item = acquire()
+    except leases.Finished:
+        return
+    except leases.Held as held:
+        if is_last_delivery():  # if the worker that holds the lease crashes, the sweep retries
+            raise LeftToSweep("held by another delivery") from None
+        raise Postponed(held.seconds, "held by another delivery") from None
+    except leases.Exhausted:
+        _fail(work_id, _INTERNAL_ERROR, None)
+        raise Rejected("no attempt came to an end") from None
+    try:
+        work(lease, item)
+    except leases.LeaseLost:
+        logger.warning("lease lost")  # another delivery holds the lease or has ended the work, so don't retry
+    except PermanentFailure as permanent:
+        logger.info("given up", extra={"reason": permanent.failure.code})
+        _fail(work_id, permanent.failure, lease)
+    except Delayed:
+        leases.release(lease, counted=False)
+        raise
+    except Postponed as postponed:
+        _release_or_fail(work_id, lease, postponed.reason, _HOST_UNAVAILABLE)
+        raise
+    except Exception as error:  # any error: the last attempt ends the work, and the worker logs the error
+        described = describe(error)
+        reason = f"{described['errorType']} at {described['stack'][-1]}"
+        _release_or_fail(work_id, lease, reason, _INTERNAL_ERROR)
+        raise
+
+
+def _release_or_fail(work_id: WorkId, lease: Lease, reason: str, failure: Failure) -> None:
+    """Releases the lease for the message's next delivery. Raises LeftToSweep if the message isn't redelivered.
+
+    If this was the last attempt, ends the work with the failure and raises Rejected.
+    """
+    if lease.last:
+        _fail(work_id, failure, lease)
+        raise Rejected(reason)
+    leases.release(lease, redelivered=not is_last_delivery())
+    if is_last_delivery():
+        raise LeftToSweep(reason)
+
+
+def _fail(work_id: WorkId, failure: Failure, lease: Lease | None) -> None:
+    try:
+        fail_attempted(work_id, failure, lease)
+    except leases.LeaseLost:
+        logger.warning("ended by another")
+
+
+@contextmanager
+def code_host_errors(installation_id: int) -> Iterator[None]:
+    """Converts the code host's errors to PermanentFailure, Postponed, or Delayed, and keeps to its limits."""
+    try:
+        with retried_later(installation_id, _UNAVAILABLE_SECONDS):
+            yield
+    except host.CodeHostError as error:
+        failure = _HOST_FAILURES.get(type(error))
+        if failure is None:
+            raise
+        raise PermanentFailure(failure) from error

@@ -1,24 +1,71 @@
-"""Findings of each scan, and their inbox items."""
+"""Findings of each scan, and their inbox items: who may read them, and when they expire.
+
+A completed scan supersedes the earlier scans of its repository and project. From the expiry date on, their findings are
+no longer shown, and TTL removes them.
+"""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Annotated, NamedTuple, cast
 
 from controlplane.findings import inbox
 from controlplane.findings.items import Confidence, Discovery, Evidence, Fix, InboxItem, finding_item_id
+from controlplane.platform.core.clock import expiry
+from controlplane.platform.core.errors import ApiError, Conflict
 from controlplane.platform.core.ids import InboxItemId, RepositoryId, ScanId
 from controlplane.platform.core.priorities import Priority
+from controlplane.platform.core.settings import settings
 from controlplane.platform.table import keys
 from controlplane.platform.table.keys import Key
 from controlplane.platform.table.stored import SPARSE, StoredMap
-from controlplane.platform.table.table import Unrecorded, table
-from controlplane.scans.items import ScanItem
+from controlplane.platform.table.table import ConditionFailed, Unrecorded, Update, table
+from controlplane.scans.items import ScanItem, UnknownScan
+from controlplane.scans.reads import RETRY_AFTER_SECONDS, get_scan
 
 _PAGE = 100
 # A scan whose first attempt failed stores its findings under another number.
 _FIRST_ATTEMPT = 1
 # Only the most urgent findings of a scan are kept: projects with more should fix these first.
 MOST_ISSUES = 500
+
+
+class ScanNotCompleted(ApiError):
+    """The scan has no findings yet."""
+
+    code = "SCAN_IN_PROGRESS"
+    message = "The scan isn't completed yet. Poll the scan until it is, then list its findings."
+
+    def __init__(self, scan: ScanItem) -> None:
+        super().__init__(
+            details={"scanId": scan.scan_id, "status": scan.status},
+            headers={"Retry-After": str(RETRY_AFTER_SECONDS)},
+        )
+
+
+class ScanWithoutResult(Conflict):
+    """The scan failed or was canceled, so nothing is known about findings."""
+
+    def __init__(self, scan: ScanItem) -> None:
+        ending = "failed" if scan.status == "failed" else "was canceled"
+        super().__init__(
+            f"The scan {ending}, so it doesn't have a list of findings. Start another scan.",
+            details={"scanId": scan.scan_id, "status": scan.status},
+        )
+
+
+class UnlockRequired(ApiError):
+    code = "UNLOCK_REQUIRED"
+    message = "The findings of this scan are locked. An owner of the organization can unlock them for credits."
+
+    def __init__(self, scan: ScanItem) -> None:
+        super().__init__(
+            details={
+                "scanId": scan.scan_id,
+                "unlockCredits": scan.unlock_credits,
+                "lockedCount": scan.locked_count,
+            },
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,3 +220,71 @@ def delete_attempts_before(scan_id: ScanId, attempt: int) -> None:
         table.delete_all((Key(item["pk"], item["sk"]) for item in left), Unrecorded.CLEANUP)
         if len(left) < len(page.items) or page.next_sk is None:
             return
+
+
+def expire_superseded(scan_id: ScanId) -> None:
+    """Sets the expiry of the findings of the scans that this one supersedes. Skips those that already have one."""
+    expires = expiry(settings.finding_retention_days)
+    try:
+        scan = get_scan(scan_id)
+    except UnknownScan:
+        return
+    if not expires:
+        return
+    for earlier in _list_superseded(scan):
+        found = table.query(keys.scan_pk(earlier.scan_id), prefix=keys.FINDING_PREFIX).items
+        # Findings are immutable, so they can be rewritten as read.
+        table.put_all(({**item, **expires} for item in found), Unrecorded.CLEANUP)
+        change = Update(
+            earlier.key, "SET #findingsExpireAt = :at", "attribute_exists(pk)", {"at": expires["expiresAt"]}
+        )
+        with suppress(ConditionFailed):
+            table.update(change, Unrecorded.CLEANUP)
+
+
+def _list_superseded(scan: ScanItem) -> list[ScanItem]:
+    """Returns the superseded scans whose findings have no expiry yet.
+
+    Oldest first, so a caller that is interrupted while setting expiries in this order finds the rest on retry.
+    """
+    found: list[ScanItem] = []
+    after: str | None = scan.key.sk
+    while after is not None:
+        page = table.query(
+            f"{scan.repository_id}#completed",
+            prefix=keys.SCAN_PREFIX,
+            newest_first=True,
+            after=after,
+            limit=_PAGE,
+            index=keys.SCANS_BY_REPOSITORY_AND_STATUS,
+        )
+        for item in page.items:
+            earlier = ScanItem.from_item(item)
+            if earlier.project_id != scan.project_id:
+                continue
+            if earlier.findings_expire_at is not None:
+                return found[::-1]
+            found.append(earlier)
+        after = page.next_sk
+    return found[::-1]
+
+
+def list_visible_issues(scan: ScanItem, ahead: Sequence[FindingItem]) -> list[PublishedFinding]:
+    """Returns the readable findings with their inbox items, most urgent first. Empty if the findings have expired.
+
+    ahead: the result of `read_ahead` for the scan.
+    Raises ScanNotCompleted, ScanWithoutResult, UnlockRequired.
+    """
+    require_readable(scan)
+    found = confirm(scan, ahead, readable_count(scan))
+    return publish(found, find_items(scan, [finding.fingerprint for finding in found]))
+
+
+def require_readable(scan: ScanItem) -> None:
+    """Raises ScanNotCompleted, ScanWithoutResult, or UnlockRequired if the scan has no findings that may be read."""
+    if scan.is_open:
+        raise ScanNotCompleted(scan)
+    if scan.status != "completed":
+        raise ScanWithoutResult(scan)
+    if scan.access == "locked" and scan.locked_count and not scan.findings_expired:
+        raise UnlockRequired(scan)

@@ -1,6 +1,6 @@
-"""Scan requests and scans as they are stored: their statuses, fields, and keys.
+"""Scan requests, scans, and queued scans as they are stored: their statuses, fields, and keys.
 
-`Work` is either of them. A repository has at most one open work at a time: a request, and later the request's scan.
+`Work` is a request or a scan. A repository has at most one open work at a time: a request, and later its scan.
 """
 
 import hashlib
@@ -15,8 +15,7 @@ from controlplane.platform.table import keys
 from controlplane.platform.table.keys import Key
 from controlplane.platform.table.leases import LeaseState
 from controlplane.platform.table.stored import FLAT, SPARSE, StoredItem, to_map
-from controlplane.scans.causes import MANUAL, Cause, Comparison
-from controlplane.scans.progress import Coverage, Progress
+from controlplane.platform.table.table import Delete
 
 RequestStatus = Literal["starting", "started", "failed"]
 Status = Literal["queued", "running", "completed", "failed", "canceled"]
@@ -26,6 +25,11 @@ Access = Literal["full", "free-preview", "locked"]
 PREVIEW_FINDINGS = 3
 # The sweep checks a scan request from this age on. Most requests, and their scans, have ended by then.
 _WATCHED_AFTER_SECONDS = 600
+# How long a scan is started again after the code host was unavailable.
+_RETRIED_SECONDS = 86_400
+Trigger = Literal["manual", "push", "scheduled", "pull_request"]
+Stage = Literal["fetch", "inventory", "analyze", "publish"]
+STAGES: tuple[Stage, ...] = ("fetch", "inventory", "analyze", "publish")
 
 
 class UnknownRequest(NotFound):
@@ -34,6 +38,79 @@ class UnknownRequest(NotFound):
 
 class UnknownScan(NotFound):
     """No such scan."""
+
+
+class Cause(NamedTuple):
+    """The cause of a scan. retry_until: until when an automatic scan is started again, in Unix seconds."""
+
+    trigger: Trigger = "manual"
+    pull_request_number: int | None = None
+    retry_until: int | None = None
+
+    @property
+    def is_manual(self) -> bool:
+        return self.trigger == "manual"
+
+    @property
+    def subject(self) -> str:
+        """Returns the key of the queue's entry: a newer scan with the same subject replaces an older one."""
+        number = self.pull_request_number
+        return "PRODUCTION" if number is None else f"PULL{number:010d}"
+
+
+MANUAL = Cause()
+
+
+class Comparison(NamedTuple):
+    """A scan's findings compared with those of the last completed scan of the production branch before it.
+
+    base_scan_id: None if there is no scan to compare with. fixed: the fingerprints of the first fixed findings.
+    new_count: None for a pull request's scan, which only has new findings.
+    """
+
+    base_scan_id: str | None
+    fixed_count: int = 0
+    fixed: tuple[str, ...] = ()
+    new_count: int | None = None
+
+
+class Progress(NamedTuple):
+    """A scan's current stage, and that stage's status: pending, running, completed, or failed.
+
+    completed_stages: how many stages any attempt has completed. A retry runs them again, but doesn't decrease it.
+    analyzed_files: the files that the stage `analyze` is done with, of `files_to_analyze`. None before it.
+    """
+
+    stage: Stage
+    stage_status: str
+    completed_stages: int
+    analyzed_files: int | None = None
+    files_to_analyze: int | None = None
+
+    @property
+    def total_stages(self) -> int:
+        return len(STAGES)
+
+
+class CoveredKind(NamedTuple):
+    """The number of files of one kind, such as ERB templates, that were analyzed, and that weren't assessed."""
+
+    name: str
+    analyzed_files: int
+    unassessed_files: int
+
+
+class Coverage(NamedTuple):
+    """A scan's coverage: files in the archive, files analyzed, the number of skipped files by reason, and by kind.
+
+    incomplete: what was left out at a limit of the whole scan, for people.
+    """
+
+    files: int
+    analyzed_files: int
+    skipped: Mapping[str, int]
+    kinds: tuple[CoveredKind, ...] = ()
+    incomplete: str | None = None
 
 
 class Failure(NamedTuple):
@@ -199,6 +276,38 @@ class ScanItem(StoredItem):
 
     def to_item(self) -> dict[str, Any]:
         return {**StoredItem.to_item(self), **self.status_attributes(self.status)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueuedScan(StoredItem):
+    """A scan that is to start, but not before `not_before`, in Unix seconds."""
+
+    repository_id: RepositoryId
+    project_id: ProjectId
+    cause: Cause
+    queued_at: str
+    not_before: int
+
+    @classmethod
+    def of(cls, repository_id: RepositoryId, project_id: ProjectId, cause: Cause, *, wait_seconds: int = 0) -> Self:
+        now = int(clock.now())
+        if cause.retry_until is None:
+            cause = cause._replace(retry_until=now + _RETRIED_SECONDS)
+        return cls(
+            repository_id=repository_id,
+            project_id=project_id,
+            cause=cause,
+            queued_at=clock.timestamp(),
+            not_before=now + wait_seconds,
+        )
+
+    @property
+    def key(self) -> Key:
+        return keys.queued_scan(self.repository_id, self.project_id.local, self.cause.subject)
+
+    def taken_leg(self) -> Delete:
+        """Returns the leg that takes the entry out of the queue. Fails if a newer one has replaced it."""
+        return Delete(self.key, "#queuedAt = :at", {"at": self.queued_at})
 
 
 type Work = RequestItem | ScanItem

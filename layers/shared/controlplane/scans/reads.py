@@ -1,22 +1,103 @@
-"""Reads of scan requests and scans: by id, as a repository's active work, and in lists."""
+"""Reads of scan requests, scans, and inventories: by id, as a repository's active work, in lists, and until they end.
 
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+An inventory has the languages, packages, and vendors of a scanned repository. Each is an item of its own: in the scan's
+item, it would multiply the price of lists and of each progress report. Unless the scan's access is `full`, only vendors
+that manifests name are shown, because others would reveal a locked finding.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, Self
 
 from controlplane.organizations.items import BillingItem
+from controlplane.platform.core import clock
+from controlplane.platform.core.errors import NotFound
 from controlplane.platform.core.ids import RepositoryId, ScanId, ScanRequestId
-from controlplane.platform.table import keys
-from controlplane.platform.table.stored import read_map
-from controlplane.platform.table.table import PRIMARY, table
-from controlplane.scans.inventories import Inventory, ScanWithInventory
+from controlplane.platform.core.settings import settings
+from controlplane.platform.table import keys, waiting
+from controlplane.platform.table.stored import read_map, to_map
+from controlplane.platform.table.table import PRIMARY, Put, QueryPage, table
 from controlplane.scans.items import RequestItem, ScanItem, Status, UnknownRequest, UnknownScan, Work, WorkId, work_key
 
 _PAGE = 100
+# How long clients should wait before they poll a scan or its request again.
+RETRY_AFTER_SECONDS = 2
+_POLL_SECONDS = 0.25
+_LATER_POLL_SECONDS = 1.0
 
 
-class ScanPage(NamedTuple):
-    scans: list[ScanItem]
-    next_sk: str | None
+class Language(NamedTuple):
+    """A language, with the number and total size of its files."""
+
+    name: str
+    files: int
+    bytes: int
+
+
+class Technology(NamedTuple):
+    """A framework or a package manager: its version as a manifest names it, if one does, and the file that shows it."""
+
+    id: str
+    name: str
+    version: str | None
+    path: str
+
+
+class VendorPackage(NamedTuple):
+    """A package of a vendor in a manifest, with its version as written, if there is one."""
+
+    name: str
+    version: str | None
+    path: str
+
+
+class UsedVendor(NamedTuple):
+    """A vendor that manifests name or that the code loads.
+
+    hosts: some of the hosts that it is loaded from. loading_files: None until the code has been analyzed, or if the
+    analysis doesn't look for vendors of its category. ungated_files: those of them that load it without consent.
+    """
+
+    id: str
+    name: str
+    category: str
+    packages: tuple[VendorPackage, ...] = ()
+    hosts: tuple[str, ...] = ()
+    loading_files: int | None = None
+    ungated_files: int | None = None
+
+
+class Inventory(NamedTuple):
+    """The contents of a repository. `truncated` if it has more manifests or vendors than are listed."""
+
+    files: int
+    languages: tuple[Language, ...] = ()
+    frameworks: tuple[Technology, ...] = ()
+    package_managers: tuple[Technology, ...] = ()
+    vendors: tuple[UsedVendor, ...] = ()
+    truncated: bool = False
+
+    def readable(self, scan: ScanItem) -> Self:
+        """Returns the readable part. Unless the access is full, vendors that the analysis found would reveal findings.
+
+        That is: vendors that only the code loads, and from which hosts and in how many files vendors are loaded.
+        """
+        if scan.access == "full":
+            return self
+        named = tuple(
+            it._replace(hosts=(), loading_files=None, ungated_files=None) for it in self.vendors if it.packages
+        )
+        return self._replace(vendors=named)
+
+
+class ScanWithInventory(NamedTuple):
+    """A scan and, once its stage `inventory` is completed, its inventory."""
+
+    scan: ScanItem
+    inventory: Inventory | None
+
+    @classmethod
+    def from_items(cls, scan: Mapping[str, Any], inventory: Mapping[str, Any] | None) -> Self:
+        return cls(ScanItem.from_item(scan), read_map(Inventory, inventory) if inventory else None)
 
 
 def get_request(request_id: ScanRequestId) -> RequestItem:
@@ -96,13 +177,16 @@ def list_scans(
     organization_id: str,
     limit: int,
     after: str | None,
-    repository_id: RepositoryId | None = None,
+    repository_id: str | None = None,
     status: Status | None = None,
-) -> ScanPage:
+) -> QueryPage[ScanItem]:
     """Returns one page of the organization's scans, newest first, optionally filtered by repository and status.
 
-    The repository must belong to the organization.
+    The page is empty if the repository isn't one of the organization.
     """
+    own_id = RepositoryId.parse(repository_id or "")
+    if repository_id is not None and (own_id is None or own_id.organization_id != organization_id):
+        return QueryPage([], None)
     if repository_id is not None and status is not None:
         index, pk = keys.SCANS_BY_REPOSITORY_AND_STATUS, f"{repository_id}#{status}"
     elif repository_id is not None:
@@ -112,4 +196,75 @@ def list_scans(
     else:
         index, pk = PRIMARY, keys.organization_pk(organization_id)
     page = table.query(pk, prefix=keys.SCAN_PREFIX, newest_first=True, limit=limit, after=after, index=index)
-    return ScanPage([ScanItem.from_item(item) for item in page.items], page.next_sk)
+    return page.read(ScanItem.from_item)
+
+
+def stored_leg(scan_id: ScanId, inventory: Any) -> Put:
+    """Returns the leg that stores the inventory, which has the fields of `Inventory`."""
+    return Put({**keys.scan_inventory(scan_id)._asdict(), **to_map(inventory)})
+
+
+class Outcome(NamedTuple):
+    """The current state of a scan request, with its scan if that exists."""
+
+    request: RequestItem
+    scan: ScanItem | None
+
+
+def find_outcome(request: RequestItem) -> Outcome:
+    """Returns the request with its scan. Raises UnknownScan if the scan was deleted with its project."""
+    return Outcome(request, get_scan(request.scan_id) if request.scan_id else None)
+
+
+async def wait_for_request(
+    request_id: ScanRequestId, seconds: float | None = None, current: Outcome | None = None
+) -> tuple[Outcome, bool]:
+    """Waits that long for the request's scan to end, or for the request to fail.
+
+    Without `seconds`, waits up to SCAN_START_WAIT_SECONDS for the scan to exist. current: its state as just read.
+    Returns the state, and False if it couldn't wait because too many requests are waiting (`table.waiting`). Raises
+    UnknownRequest or UnknownScan if it was deleted with its project. Reads the table at most 12 times in the first 3
+    seconds, and once a second after that, two items at a time.
+    """
+
+    def is_open(outcome: Outcome) -> bool:
+        is_running = seconds is not None and outcome.scan is not None and outcome.scan.is_open
+        return outcome.request.status == "starting" or is_running
+
+    longest = settings.scan_start_wait_seconds if seconds is None else seconds
+    return await _wait(lambda: find_outcome(get_request(request_id)), is_open, longest, current)
+
+
+async def wait_for_end(found: ScanWithInventory, seconds: float) -> tuple[ScanWithInventory, bool]:
+    """Waits that long for the scan to end. Returns it, and False if it couldn't wait. Reads as `wait_for_request`.
+
+    Raises NotFound if it was deleted with its project.
+    """
+
+    def read() -> ScanWithInventory:
+        current = find_with_inventory(found.scan.scan_id)
+        if current is None:
+            raise NotFound
+        return current
+
+    return await _wait(read, lambda it: it.scan.is_open, seconds, found)
+
+
+async def _wait[T](
+    read: Callable[[], T], is_open: Callable[[T], bool], seconds: float, current: T | None = None
+) -> tuple[T, bool]:
+    """Polls until the state isn't open anymore, at most `seconds`, with a slot of `table.waiting`.
+
+    Returns the last state, and False if it is open and there was no slot. Needs no slot if `seconds` is 0.
+    """
+    state = read() if current is None else current
+    if not is_open(state) or not seconds:
+        return state, True
+    with waiting.slot(seconds) as may_wait:
+        left, waited = seconds if may_wait else 0.0, 0.0
+        while left > 0 and is_open(state):
+            pause = min(left, _POLL_SECONDS if waited < settings.scan_start_wait_seconds else _LATER_POLL_SECONDS)
+            await clock.pause(pause)
+            left, waited = left - pause, waited + pause
+            state = read()
+    return state, may_wait

@@ -1,27 +1,37 @@
-"""Scan requests, from their creation until `scan_preparation` creates the scan."""
+"""Scan requests, from the request of a person or the queue until `scan_preparation` creates the scan."""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, NamedTuple
 
-from controlplane.code_host import pull_requests
+from controlplane.code_host import pull_requests, repositories
 from controlplane.code_host.items import Link, RepositoryItem
 from controlplane.code_host.repositories import ProjectGone, UnknownRepository
 from controlplane.platform.core import clock, ids
 from controlplane.platform.core.actions import Action
-from controlplane.platform.core.errors import ApiError
-from controlplane.platform.core.ids import ScanId, ScanRequestId
+from controlplane.platform.core.errors import ApiError, NotFound
+from controlplane.platform.core.ids import RepositoryId, ScanId, ScanRequestId
 from controlplane.platform.core.plans import SCAN_UNLOCK_CREDITS
+from controlplane.platform.queues import messages
 from controlplane.platform.queues.outbox import Entry
 from controlplane.platform.table import keys, leases
 from controlplane.platform.table.leases import Lease
 from controlplane.platform.table.retry import WriteConflict, retry_on_conflict
-from controlplane.platform.table.table import Check, Leg, LegFailed, Put, Unrecorded, Update, table
-from controlplane.scans.causes import MANUAL, Cause
-from controlplane.scans.failures import fail_abandoned
-from controlplane.scans.items import Access, RequestItem, ScanItem, watch_key, work_key
-from controlplane.scans.progress import STAGES, Progress
-from controlplane.scans.reads import get_active_work
-from controlplane.scans.recovery import is_lost
+from controlplane.platform.table.table import Check, Leg, LegFailed, Put, StoreError, Unrecorded, Update, table
+from controlplane.scans import reads
+from controlplane.scans.failures import fail_abandoned, is_lost, message_of
+from controlplane.scans.items import (
+    MANUAL,
+    STAGES,
+    Access,
+    Cause,
+    Progress,
+    RequestItem,
+    ScanItem,
+    watch_key,
+    work_key,
+)
+from controlplane.scans.reads import Outcome, get_active_work
 
 
 class ScanInProgress(ApiError):
@@ -34,25 +44,20 @@ class ScanInProgress(ApiError):
         super().__init__(details={"scanId": scan_id} if scan_id else {"preparationId": request_id})
 
 
-def new_request_id(organization_id: str) -> ScanRequestId:
-    return ScanRequestId.of(organization_id, ids.new_local())
-
-
 def create_request(
     repository: RepositoryItem,
     link: Link,
-    request_id: ScanRequestId,
     *,
-    message: Entry,
     requested_by: str,
     extra_legs: Mapping[str, Leg] | None = None,
     cause: Cause = MANUAL,
-) -> RequestItem:
-    """Creates a request to scan the linked project, with its preparation message. `extra_legs` precede these.
+) -> tuple[RequestItem, Entry]:
+    """Creates a request to scan the linked project. Returns it with its preparation message, which the caller sends.
 
-    requested_by: the person's ID; empty if no person did.
+    requested_by: the person's ID; empty if no person did. `extra_legs` precede those of the request.
     Raises ScanInProgress, ProjectGone, UnknownRepository.
     """
+    request_id = ScanRequestId.of(repository.organization_id, ids.new_local())
     request = RequestItem(
         request_id=request_id,
         repository_id=repository.repository_id,
@@ -62,11 +67,11 @@ def create_request(
         created_at=clock.timestamp(),
         cause=cause,
     )
+    message = message_of(request_id)
     legs = {**(extra_legs or {}), **_request_legs(request), "message": message.leg}
-
     record = repository.recorded(Action.SCAN_REQUEST, request_id, after={"projectId": link.project_id})
 
-    def create() -> RequestItem:
+    def create() -> tuple[RequestItem, Entry]:
         try:
             table.transact(legs, record)
         except LegFailed as failure:
@@ -79,7 +84,7 @@ def create_request(
             if failure.item["activeRequestId"] != request_id:  # if equal, our own write, whose response was lost
                 _fail_if_lost(failure.item)
                 raise WriteConflict from None
-        return request
+        return request, message
 
     return retry_on_conflict(create, "the repository")
 
@@ -91,7 +96,7 @@ def _request_legs(request: RequestItem) -> dict[str, Leg]:
         "repositoryId": request.repository_id,
     }
     turn, now = (", #lastTurnAt = :now", {"now": clock.timestamp()}) if not request.cause.is_manual else ("", {})
-    return {
+    legs: dict[str, Leg] = {
         "project": Check(keys.project(*request.project_id.location), "attribute_exists(pk)"),
         "repository": Update(
             keys.repository(*request.repository_id.location),
@@ -102,6 +107,11 @@ def _request_legs(request: RequestItem) -> dict[str, Leg]:
         "request": Put(request.to_item(), "attribute_not_exists(pk)"),
         "watch": Put(watch),
     }
+    number = request.cause.pull_request_number
+    if number is not None:
+        key = keys.pull_request(request.repository_id, number, request.project_id.local)
+        legs["pullRequest"] = pull_requests.requested_leg(key, request.request_id)
+    return legs
 
 
 def _fail_if_lost(repository: Mapping[str, Any]) -> None:
@@ -151,27 +161,14 @@ class Target(NamedTuple):
     head_commit_sha: str
 
 
-def new_scan_id(organization_id: str) -> ScanId:
-    return ScanId.of(organization_id, ids.new_local())
+def start_scan(request: RequestItem, lease: Lease, target: Target, access: Access) -> tuple[ScanItem, list[Entry]]:
+    """Creates the request's scan. Returns it with its messages: the execution, and the report of a pull request's scan.
 
-
-def start_scan(
-    request: RequestItem,
-    lease: Lease,
-    scan_id: ScanId,
-    target: Target,
-    *,
-    access: Access,
-    message: Entry,
-    report: Entry | None = None,
-) -> ScanItem:
-    """Creates the request's scan, with its execution message, and the message that reports a pull request's scan.
-
-    Raises leases.LeaseLost.
     `access` must be `free-preview` if and only if the repository hasn't used its free preview. A pull
-    request's scan never uses it.
+    request's scan never uses it. Raises leases.LeaseLost.
     """
-    scan = _new_scan(request, scan_id, target, access)
+    scan = _new_scan(request, target, access)
+    scan_id, sent = scan.scan_id, [message_of(scan.scan_id)]
     number = request.cause.pull_request_number
     legs: dict[str, Leg] = {
         "request": Update(
@@ -182,20 +179,20 @@ def start_scan(
         ),
         "repository": _activate(request, scan),
         "scan": Put(scan.to_item(), "attribute_not_exists(pk)"),
-        "message": message.leg,
+        "message": sent[0].leg,
     }
     if number is not None:
         key = keys.pull_request(request.repository_id, number, request.project_id.local)
         legs["pullRequest"] = pull_requests.started_leg(key, request.request_id, scan_id, scan.head_commit_sha)
-    if report is not None:
-        legs["report"] = report.leg
+        sent.append(pull_requests.report_entry(request.repository_id, request.project_id, number))
+        legs["report"] = sent[1].leg
     try:
         table.transact(legs, Unrecorded.PROGRESS)
     except LegFailed as failure:
         stored = failure.items.get("request")
         if stored is None or stored.get("scanId") != scan_id:
             raise leases.LeaseLost from None
-    return scan
+    return scan, sent
 
 
 def _activate(request: RequestItem, scan: ScanItem) -> Update:
@@ -209,9 +206,9 @@ def _activate(request: RequestItem, scan: ScanItem) -> Update:
     return Update(key, f"{change}, #previewUsed = :true", f"{when} AND #previewUsed = :used", values)
 
 
-def _new_scan(request: RequestItem, scan_id: ScanId, target: Target, access: Access) -> ScanItem:
+def _new_scan(request: RequestItem, target: Target, access: Access) -> ScanItem:
     return ScanItem(
-        scan_id=scan_id,
+        scan_id=ScanId.of(request.organization_id, ids.new_local()),
         repository_id=request.repository_id,
         request_id=request.request_id,
         project_id=request.project_id,
@@ -227,3 +224,42 @@ def _new_scan(request: RequestItem, scan_id: ScanId, target: Target, access: Acc
         cause=request.cause,
         created_at=clock.timestamp(),
     )
+
+
+class RepositoryNotLinked(ApiError):
+    code = "REPOSITORY_NOT_LINKED"
+    message = "The repository isn't linked to that project, or to any project. Ask an admin to link it."
+
+
+def find_repository(repository_id: str) -> RepositoryItem | None:
+    """Returns the repository of any organization, for a caller whose organization isn't known yet, or None."""
+    parsed = RepositoryId.parse(repository_id)
+    return repositories.find_repository(parsed) if parsed is not None else None
+
+
+def request_scan(
+    repository: RepositoryItem, project_id: str | None, user_id: str, extra_legs: Mapping[str, Leg]
+) -> tuple[RequestItem, Outcome | None]:
+    """Requests a scan of the linked project, by default the first one that still exists.
+
+    Returns the request, and its state right after its message was sent, or None if that couldn't be read.
+    `extra_legs` precede those of the request in the transaction. Raises RepositoryNotLinked, ScanInProgress, and
+    UnknownRepository.
+    """
+    for link in repository.links:
+        if project_id not in {None, link.project_id}:
+            continue
+        try:
+            request, message = create_request(repository, link, requested_by=user_id, extra_legs=extra_legs)
+        except ProjectGone:
+            continue
+        return request, messages.dispatch_and_read(message, partial(_look, request.request_id))
+    raise RepositoryNotLinked
+
+
+def _look(request_id: ScanRequestId) -> Outcome | None:
+    """Returns the request's state, or None if it can't be read: the request exists, so its answer must not fail."""
+    try:
+        return reads.find_outcome(reads.get_request(request_id))
+    except (StoreError, NotFound):
+        return None

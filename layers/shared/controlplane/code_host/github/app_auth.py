@@ -16,14 +16,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from controlplane.code_host.github.errors import (
-    AccessLost,
-    AppKeyUnreadable,
-    AppNotConfigured,
-    InvalidName,
-    RepositoryGone,
-)
-from controlplane.code_host.github.quotas import Quotas
+from controlplane.code_host.github import errors
 from controlplane.code_host.github.transport import Deadline, Request, Response, Transport
 from controlplane.platform.core import clock, deadline
 from controlplane.platform.core.settings import settings
@@ -105,19 +98,17 @@ class AppAuth:
         A first 401 can mean that our clock is wrong or that the key was rotated: it is retried once, with the host's
         clock and the currently stored key.
         """
-        response = self._send_signed(method, operation, url, deadline, body)
+
+        def send() -> Response:
+            request = Request(method, operation, url, f"Bearer {self._sign()}", body)
+            return self._transport.send_with_retries(request, deadline)
+
+        response = send()
         if response.status == 401:
             if response.date_seconds is not None:
                 self._ahead_seconds = response.date_seconds - clock.now()
-            response = self._send_signed(method, operation, url, deadline, body)
+            response = send()
         return response
-
-    def _send_signed(
-        self, method: str, operation: str, url: str, deadline: Deadline, body: Mapping[str, Any] | None
-    ) -> Response:
-        return self._transport.send_with_retries(
-            Request(method, operation, url, f"Bearer {self._sign()}", body), deadline
-        )
 
     def _create_repository_token(self, scope: Scope, deadline: Deadline) -> _Token:
         """Obtains a token for one repository. GitHub requires its current name, so a renamed one is looked up first.
@@ -125,10 +116,9 @@ class AppAuth:
         The lookup uses a token for all repositories of the installation that only has permission to read metadata.
         """
         try:
-            return self._create_token(
-                scope.installation_id, scope.purpose, {"repositories": [scope.repository]}, deadline
-            )
-        except AccessLost as lost:
+            by_name = {"repositories": [scope.repository]}
+            return self._create_token(scope.installation_id, scope.purpose, by_name, deadline)
+        except errors.AccessLost as lost:
             if lost.context.get("status") != 422:
                 raise
         finder = self._create_token(scope.installation_id, _FIND, {}, deadline)
@@ -136,7 +126,7 @@ class AppAuth:
         response = self._transport.send_with_retries(
             Request("GET", _REPOSITORY, url, f"Bearer {finder.value}"), deadline
         )
-        response.require(200, {404: RepositoryGone}, AccessLost)
+        response.require(200, {404: errors.RepositoryGone}, errors.AccessLost)
         selection = {"repository_ids": [response.read(lambda content: int(content["id"]))]}
         return self._create_token(scope.installation_id, scope.purpose, selection, deadline)
 
@@ -144,17 +134,17 @@ class AppAuth:
         self, installation_id: int, purpose: Purpose, selection: Mapping[str, Any], deadline: Deadline
     ) -> _Token:
         if installation_id < 1:
-            raise InvalidName("installation")
+            raise errors.InvalidName("installation")
         url = self._transport.url(_INSTALLATION_TOKENS.format(installation_id=installation_id))
         # A second token does no harm, so this write is retried like a read.
         wanted = {"permissions": dict(purpose), **selection}
         response = self.send_as_app("POST", _INSTALLATION_TOKENS, url, deadline, wanted)
         # AccessLost: suspended, removed, or without permission or repository.
-        return response.require(201, dict.fromkeys((403, 404, 422), AccessLost)).read(_to_token)
+        return response.require(201, dict.fromkeys((403, 404, 422), errors.AccessLost)).read(_to_token)
 
     def _sign(self) -> str:
         if not self._app_id:
-            raise AppNotConfigured
+            raise errors.AppNotConfigured
         now = int(clock.now() + self._ahead_seconds)
         claims = {"iat": now - _BACKDATED_SECONDS, "exp": now + _APP_TOKEN_SECONDS, "iss": self._app_id}
         return sign(claims, self._read_private_key())
@@ -186,7 +176,7 @@ def _load_key(private_key: str) -> Any:
     except (TypeError, ValueError, UnsupportedAlgorithm):
         key = None
     if not isinstance(key, RSAPrivateKey):
-        raise AppKeyUnreadable(reason="not an RSA key in PEM form")
+        raise errors.AppKeyUnreadable(reason="not an RSA key in PEM form")
     return key
 
 
@@ -209,9 +199,9 @@ def _read_secret(file: str | None, arn: str | None) -> str:
         try:
             return Path(file).read_text()
         except (OSError, ValueError) as failure:
-            raise AppKeyUnreadable(reason=type(failure).__name__) from failure
+            raise errors.AppKeyUnreadable(reason=type(failure).__name__) from failure
     if not arn:
-        raise AppNotConfigured
+        raise errors.AppNotConfigured
     import boto3  # noqa: PLC0415 (slow to import, and needed once an hour)
     from botocore.config import Config  # noqa: PLC0415
     from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415
@@ -221,4 +211,36 @@ def _read_secret(file: str | None, arn: str | None) -> str:
     try:
         return str(client.get_secret_value(SecretId=arn)["SecretString"])
     except (BotoCoreError, ClientError, KeyError) as failure:
-        raise AppKeyUnreadable(reason=type(failure).__name__) from failure
+        raise errors.AppKeyUnreadable(reason=type(failure).__name__) from failure
+
+
+class Quotas:
+    """The installations that have no request left, and until when, in Unix seconds, by the responses to this process.
+
+    `code_host.requests` tells other processes. Each response has both:
+    https://docs.github.com/rest/using-the-rest-api/rate-limits-for-the-rest-api
+    """
+
+    def __init__(self) -> None:
+        self._until: dict[int, int] = {}
+
+    def note(self, installation_id: int, response: Response) -> None:
+        """Remembers that the response was to the last request that the installation had."""
+        reset = response.headers.get("X-RateLimit-Reset", "")
+        if response.headers.get("X-RateLimit-Remaining") == "0" and reset.isdecimal():
+            now = int(clock.now())
+            seconds = int(reset) - int(response.date_seconds or now)
+            if seconds > 0:
+                self._until[installation_id] = now + seconds
+
+    def seconds_left(self, installation_id: int) -> int:
+        """Returns the seconds until the rate limit resets, or 0 if no limit is known to be reached."""
+        seconds = self._until.get(installation_id, 0) - int(clock.now())
+        if seconds <= 0:
+            self._until.pop(installation_id, None)
+        return max(0, seconds)
+
+    def require(self, installation_id: int) -> None:
+        """Raises RateLimitedByHost if the installation is known to have no request left."""
+        if seconds := self.seconds_left(installation_id):
+            raise errors.RateLimitedByHost(seconds, reason="no request left")

@@ -3,7 +3,8 @@
     host = connect(installation_id)
     sha = host.get_branch_head("demo-shop", "storefront", "main")
 
-Every operation has a total timeout that includes waits and retries. Every failure is one of `errors`.
+Every operation has a total timeout that includes waits and retries. Every failure is one of `errors`. Names are checked
+before they become part of a URL.
 """
 
 import re
@@ -13,21 +14,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
 from typing import Any
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl, quote, urlsplit
 
+from controlplane.code_host.github import errors
 from controlplane.code_host.github.app_auth import READ_CODE, WRITE_ISSUES, AppAuth, Purpose, Scope
-from controlplane.code_host.github.errors import (
-    AccessLost,
-    BranchGone,
-    CodeHostError,
-    CommitGone,
-    IssueGone,
-    OutcomeUnknown,
-    Refused,
-    RepositoryGone,
-)
-from controlplane.code_host.github.names import checked_branch, checked_commit, is_commit, repository_names
 from controlplane.code_host.github.transport import Deadline, Request, Response, RetryPolicy, Transport
+from controlplane.platform.core.naming import is_branch
 from controlplane.platform.core.settings import settings
 
 # GitHub's maximum lengths; longer values get 422.
@@ -52,6 +44,9 @@ _ISSUES = "/repos/{owner}/{repo}/issues"
 _ISSUE = "/repos/{owner}/{repo}/issues/{issue_number}"
 
 _NEXT_PAGE = re.compile(r'<([^<>]+)>\s*;[^,<]*\brel="?next"?')
+_OWNER = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
+_NAME = re.compile(r"(?!\.\.?$)[A-Za-z0-9._-]{1,100}")
+_COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,8 +100,7 @@ class CodeHost:
 
     def get_repository(self, owner: str, name: str) -> Repository:
         """Returns the repository. Raises RepositoryGone, AccessLost, and the errors common to all operations."""
-        response = self._get(READ_CODE, _REPOSITORY, repository_names(owner, name), self._deadline())
-        return response.read(_to_repository)
+        return self._send("GET", READ_CODE, _REPOSITORY, repository_names(owner, name)).read(_to_repository)
 
     def check_access(self, owner: str, name: str, purpose: Purpose) -> None:
         """Requests a token with these permissions. Raises AccessLost if the installation doesn't grant all of them."""
@@ -117,8 +111,7 @@ class CodeHost:
     def get_branch_head(self, owner: str, name: str, branch: str) -> str:
         """Returns the SHA of the branch's head commit. Raises BranchGone, RepositoryGone, AccessLost."""
         names = repository_names(owner, name) | {"branch": checked_branch(branch)}
-        response = self._get(READ_CODE, _BRANCH, names, self._deadline(), gone=BranchGone)
-        return response.read(_to_head)
+        return self._send("GET", READ_CODE, _BRANCH, names, gone=errors.BranchGone).read(_to_head)
 
     def stream_tarball(
         self, owner: str, name: str, sha: str, *, limit_bytes: int = TARBALL_LIMIT_BYTES
@@ -131,20 +124,13 @@ class CodeHost:
         deadline = Deadline(_TARBALL_SECONDS)
         names = repository_names(owner, name) | {"ref": checked_commit(sha)}
         url = self._transport.url(_TARBALL.format(**names))
-        opened: list[Iterator[bytes]] = []
 
         def send(authorization: str) -> Response:
-            request = Request("GET", _TARBALL, url, authorization)
-            result = self._transport.download(request, deadline, limit_bytes)
-            if isinstance(result, Response):
-                return result
-            opened.append(result)
-            return Response(200, {}, None)
+            return self._transport.download(Request("GET", _TARBALL, url, authorization), deadline, limit_bytes)
 
         response = self._authorized(READ_CODE, names, send, deadline)
-        if not opened:
-            self._raise_for_status(response, names, deadline, CommitGone)
-        return opened[0]
+        stream: Iterator[bytes] = self._require(200, response, names, deadline, errors.CommitGone).content
+        return stream
 
     def create_issue(self, owner: str, name: str, title: str, body: str, labels: Sequence[str] = ()) -> Issue:
         """Creates an issue. The request is never retried.
@@ -154,8 +140,9 @@ class CodeHost:
         reached), and Refused, with 410 if the repository has issues disabled and 422 if the text was rejected.
         """
         content = {"title": title, "body": body, "labels": list(labels)}
-        response = self._send_once(201, "POST", WRITE_ISSUES, _ISSUES, repository_names(owner, name), content)
-        return response.read(_to_issue, OutcomeUnknown)
+        names = repository_names(owner, name)
+        response = self._send("POST", WRITE_ISSUES, _ISSUES, names, body=content, is_repeated=False, status=201)
+        return response.read(_to_issue, errors.OutcomeUnknown)
 
     def get_issue(self, owner: str, name: str, number: int) -> Issue:
         """Returns the issue, which can be a pull request. Raises IssueGone, RepositoryGone, AccessLost.
@@ -164,10 +151,10 @@ class CodeHost:
         """
         names = repository_names(owner, name) | {"issue_number": str(number)}
         try:
-            response = self._get(WRITE_ISSUES, _ISSUE, names, self._deadline(), gone=IssueGone)
-        except Refused as refused:
+            response = self._send("GET", WRITE_ISSUES, _ISSUE, names, gone=errors.IssueGone)
+        except errors.Refused as refused:
             if refused.status == 410:  # it was deleted
-                raise IssueGone(**refused.context) from refused
+                raise errors.IssueGone(**refused.context) from refused
             raise
         return response.read(_to_issue)
 
@@ -182,62 +169,47 @@ class CodeHost:
         moment = datetime.fromtimestamp(int(since) - _CLOCK_MARGIN_SECONDS, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         # Oldest first: an issue that enters the list during pagination only moves others back, so none is skipped.
         query = {"state": "all", "sort": "created", "direction": "asc", "since": moment, "per_page": str(_PAGE_SIZE)}
-        response = self._get(WRITE_ISSUES, _ISSUES, names, deadline, query=query)
         while True:
+            response = self._send("GET", WRITE_ISSUES, _ISSUES, names, query=query, deadline=deadline)
             yield from response.read(_to_issues)
             following = _NEXT_PAGE.search(response.headers.get("Link", ""))
             if following is None:
                 return
             # Uses only the link's query, never its host, which would receive the token.
             query = dict(parse_qsl(urlsplit(following[1]).query))
-            response = self._get(WRITE_ISSUES, _ISSUES, names, deadline, query=query)
 
     def _deadline(self) -> Deadline:
         return Deadline(self._transport.policy.total_timeout_seconds)
 
-    def _get(
+    def _send(
         self,
-        purpose: Purpose,
-        operation: str,
-        names: Mapping[str, str],
-        deadline: Deadline,
-        *,
-        query: Mapping[str, str] | None = None,
-        gone: type[CodeHostError] = RepositoryGone,
-    ) -> Response:
-        url = self._transport.url(operation.format(**names), **query or {})
-
-        def send(authorization: str) -> Response:
-            return self._transport.send_with_retries(Request("GET", operation, url, authorization), deadline)
-
-        response = self._authorized(purpose, names, send, deadline)
-        if response.status != 200:
-            self._raise_for_status(response, names, deadline, gone)
-        return response
-
-    def _send_once(  # noqa: PLR0917 (a request, and the status that it should get)
-        self,
-        status: int,
         method: str,
         purpose: Purpose,
         operation: str,
         names: Mapping[str, str],
-        body: Mapping[str, Any],
+        *,
+        body: Mapping[str, Any] | None = None,
+        query: Mapping[str, str] | None = None,
+        deadline: Deadline | None = None,
+        is_repeated: bool = True,
+        status: int = 200,
+        gone: type[errors.CodeHostError] = errors.RepositoryGone,
     ) -> Response:
-        deadline = Deadline(_TOKEN_SECONDS)
-        url = self._transport.url(operation.format(**names))
+        """Returns the response with this status. `gone`: see `_require`.
+
+        is_repeated: False for a write that must not be repeated. Repeating another one has no further effect.
+        """
+        deadline = deadline or (self._deadline() if is_repeated else Deadline(_TOKEN_SECONDS))
+        url = self._transport.url(operation.format(**names), **query or {})
 
         def send(authorization: str) -> Response:
             request = Request(method, operation, url, authorization, body)
+            if is_repeated:
+                return self._transport.send_with_retries(request, deadline)
             # A deadline of its own: a write sent with almost no time left would likely have an unknown outcome.
             return self._transport.send_once(request, Deadline(_WRITE_SECONDS))
 
-        return self._expect(status, self._authorized(purpose, names, send, deadline), names, deadline)
-
-    def _expect(self, status: int, response: Response, names: Mapping[str, str], deadline: Deadline) -> Response:
-        if response.status != status:
-            self._raise_for_status(response, names, deadline)
-        return response
+        return self._require(status, self._authorized(purpose, names, send, deadline), names, deadline, gone)
 
     def _authorized(
         self, purpose: Purpose, names: Mapping[str, str], send: Callable[[str], Response], deadline: Deadline
@@ -256,18 +228,19 @@ class CodeHost:
         quotas.note(self._installation_id, response)
         return response
 
-    def _raise_for_status(
+    def _require(
         self,
+        status: int,
         response: Response,
         names: Mapping[str, str],
         deadline: Deadline,
-        gone: type[CodeHostError] = RepositoryGone,
-    ) -> None:
-        """Raises the status's error. `gone` is the error for a 404 if the repository itself still exists."""
-        if response.status == 404 and gone is not RepositoryGone:  # the host doesn't say which of the two is missing
-            self._get(READ_CODE, _REPOSITORY, names, deadline)
-        errors: dict[int, type[CodeHostError]] = {401: AccessLost, 403: AccessLost, 404: gone}
-        raise errors.get(response.status, Refused)(**response.context)
+        gone: type[errors.CodeHostError],
+    ) -> Response:
+        """Returns the response. Raises the error of another status: for 404, `gone` if the repository still exists."""
+        if response.status == 404 and gone is not errors.RepositoryGone:
+            # The host doesn't say which of the two is missing.
+            self._send("GET", READ_CODE, _REPOSITORY, names, deadline=deadline)
+        return response.require(status, {401: errors.AccessLost, 403: errors.AccessLost, 404: gone})
 
 
 def connect(installation_id: int) -> CodeHost:
@@ -282,7 +255,7 @@ def get_app() -> App:
 
 def find_installation(owner: str, name: str) -> int:
     """Returns the id of the installation with access to the repository. Raises RepositoryGone if none has it."""
-    response = _get_as_app(_INSTALLATION, repository_names(owner, name)).require(200, {404: RepositoryGone})
+    response = _get_as_app(_INSTALLATION, repository_names(owner, name)).require(200, {404: errors.RepositoryGone})
     return response.read(lambda content: int(content["id"]))
 
 
@@ -341,3 +314,34 @@ def _to_issues(content: Any) -> list[Issue]:
     if not isinstance(content, list):
         raise TypeError
     return [issue for issue in map(_to_issue, content) if not issue.is_pull_request]
+
+
+def repository_names(owner: str, name: str) -> dict[str, str]:
+    """Returns the names as parts of a path. Raises InvalidName."""
+    if not _OWNER.fullmatch(owner):
+        raise errors.InvalidName("owner")
+    if not _NAME.fullmatch(name):
+        raise errors.InvalidName("repository")
+    return {"owner": owner, "repo": name}
+
+
+def is_commit(sha: str) -> bool:
+    """Tells whether it is a whole SHA-1 or SHA-256 in hexadecimal."""
+    return _COMMIT.fullmatch(sha) is not None
+
+
+def checked_commit(sha: str) -> str:
+    """Returns the commit's SHA. Raises InvalidName."""
+    if not is_commit(sha):
+        raise errors.InvalidName("commit")
+    return sha
+
+
+def checked_branch(branch: str) -> str:
+    """Returns the branch quoted as one path segment. Raises InvalidName."""
+    if not is_branch(branch):
+        raise errors.InvalidName("branch")
+    try:
+        return quote(branch, safe="")
+    except UnicodeEncodeError as failure:
+        raise errors.InvalidName("branch") from failure

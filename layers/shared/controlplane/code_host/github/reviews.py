@@ -1,14 +1,12 @@
 """Pull requests at the code host, and our reports on them: check runs and comments."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 from controlplane.code_host.github.app_auth import WRITE_ISSUES, Purpose
-from controlplane.code_host.github.client import CodeHost, get_transport
+from controlplane.code_host.github.client import CodeHost, checked_commit, get_transport, repository_names
 from controlplane.code_host.github.errors import OutcomeUnknown
-from controlplane.code_host.github.names import checked_commit, repository_names
-from controlplane.code_host.github.transport import Request, Response
 
 READ_PULL_REQUESTS: Purpose = (("metadata", "read"), ("pull_requests", "read"))
 WRITE_CHECKS: Purpose = (("checks", "write"), ("metadata", "read"))
@@ -93,15 +91,14 @@ class ReviewHost(CodeHost):
     def get_pull_request(self, owner: str, name: str, number: int) -> PullRequest:
         """Returns the pull request."""
         names = repository_names(owner, name) | {"pull_number": str(number)}
-        response = self._get(READ_PULL_REQUESTS, _PULL_REQUEST, names, self._deadline())
-        return response.read(_to_pull_request)
+        return self._send("GET", READ_PULL_REQUESTS, _PULL_REQUEST, names).read(_to_pull_request)
 
     def list_open_pull_requests(self, owner: str, name: str) -> Iterator[PullRequest]:
         """Yields the open pull requests, the newest first, at most 1,000."""
         names, deadline = repository_names(owner, name), self._deadline()
         for page in range(1, _MOST_LISTED_PAGES + 1):
             query = {"state": "open", "per_page": str(_PAGE_SIZE), "page": str(page)}
-            response = self._get(READ_PULL_REQUESTS, _PULL_REQUESTS, names, deadline, query=query)
+            response = self._send("GET", READ_PULL_REQUESTS, _PULL_REQUESTS, names, query=query, deadline=deadline)
             found = response.read(lambda content: [*map(_to_pull_request, content)])
             yield from found
             if len(found) < _PAGE_SIZE:
@@ -112,14 +109,13 @@ class ReviewHost(CodeHost):
     def get_check_run(self, owner: str, name: str, check_run_id: int) -> CheckRun:
         """Returns the check run."""
         names = repository_names(owner, name) | {"check_run_id": str(check_run_id)}
-        response = self._get(WRITE_CHECKS, _CHECK_RUN, names, self._deadline())
-        return response.read(_to_check_run)
+        return self._send("GET", WRITE_CHECKS, _CHECK_RUN, names).read(_to_check_run)
 
     def find_check_run(self, owner: str, name: str, sha: str, title: str, external_id: str) -> CheckRun | None:
         """Returns the check run of the commit that we created under this external id, or None."""
         names = repository_names(owner, name) | {"ref": checked_commit(sha)}
         query = {"check_name": title, "filter": "all", "per_page": str(_PAGE_SIZE)}
-        response = self._get(WRITE_CHECKS, _CHECK_RUNS_OF_COMMIT, names, self._deadline(), query=query)
+        response = self._send("GET", WRITE_CHECKS, _CHECK_RUNS_OF_COMMIT, names, query=query)
         runs = response.read(lambda content: [*map(_to_check_run, content["check_runs"])])
         return next((run for run in runs if run.external_id == external_id), None)
 
@@ -128,7 +124,8 @@ class ReviewHost(CodeHost):
     ) -> CheckRun:
         """Creates a check run. The request is never repeated. Raises OutcomeUnknown if it may have been created."""
         body = {"name": title, "head_sha": checked_commit(sha), "external_id": external_id, **state.to_body()}
-        response = self._send_once(201, "POST", WRITE_CHECKS, _CHECK_RUNS, repository_names(owner, name), body)
+        names = repository_names(owner, name)
+        response = self._send("POST", WRITE_CHECKS, _CHECK_RUNS, names, body=body, is_repeated=False, status=201)
         return response.read(_to_check_run, OutcomeUnknown)
 
     def update_check_run(
@@ -140,11 +137,9 @@ class ReviewHost(CodeHost):
         """
         names = repository_names(owner, name) | {"check_run_id": str(check_run_id)}
         body = state.to_body()
-        if not annotations:
-            self._change(WRITE_CHECKS, _CHECK_RUN, names, body)
-            return
-        body["output"] |= {"annotations": [it.to_body() for it in annotations]}
-        self._send_once(200, "PATCH", WRITE_CHECKS, _CHECK_RUN, names, body)
+        if annotations:
+            body["output"] |= {"annotations": [it.to_body() for it in annotations]}
+        self._send("PATCH", WRITE_CHECKS, _CHECK_RUN, names, body=body, is_repeated=not annotations)
 
     # Comments
 
@@ -153,7 +148,7 @@ class ReviewHost(CodeHost):
         names = repository_names(owner, name) | {"issue_number": str(number)}
         for page in range(1, _MOST_PAGES + 1):
             query = {"per_page": str(_PAGE_SIZE), "page": str(page)}
-            response = self._get(WRITE_ISSUES, _COMMENTS, names, self._deadline(), query=query)
+            response = self._send("GET", WRITE_ISSUES, _COMMENTS, names, query=query)
             found = response.read(lambda content: [(int(it["id"]), it["body"]) for it in content])
             for comment_id, body in found:
                 if marker in (body or ""):
@@ -165,23 +160,15 @@ class ReviewHost(CodeHost):
     def create_comment(self, owner: str, name: str, number: int, body: str) -> int:
         """Creates a comment and returns its id. Never repeated. Raises OutcomeUnknown if it may have been created."""
         names = repository_names(owner, name) | {"issue_number": str(number)}
-        response = self._send_once(201, "POST", WRITE_ISSUES, _COMMENTS, names, {"body": body})
+        response = self._send(
+            "POST", WRITE_ISSUES, _COMMENTS, names, body={"body": body}, is_repeated=False, status=201
+        )
         return response.read(lambda content: int(content["id"]), OutcomeUnknown)
 
     def update_comment(self, owner: str, name: str, comment_id: int, body: str) -> None:
         """Replaces the comment's text."""
         names = repository_names(owner, name) | {"comment_id": str(comment_id)}
-        self._change(WRITE_ISSUES, _COMMENT, names, {"body": body})
-
-    def _change(self, purpose: Purpose, operation: str, names: Mapping[str, str], body: Mapping[str, Any]) -> None:
-        deadline = self._deadline()
-        url = self._transport.url(operation.format(**names))
-
-        def send(authorization: str) -> Response:
-            # Repeating the change has no further effect, so this write is retried like a read.
-            return self._transport.send_with_retries(Request("PATCH", operation, url, authorization, body), deadline)
-
-        self._expect(200, self._authorized(purpose, names, send, deadline), names, deadline)
+        self._send("PATCH", WRITE_ISSUES, _COMMENT, names, body={"body": body})
 
 
 def connect(installation_id: int) -> ReviewHost:

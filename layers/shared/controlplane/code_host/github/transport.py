@@ -82,7 +82,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """A complete response to `operation`. `content` is the parsed JSON, or None if the body isn't JSON."""
+    """A response to `operation`. `content`: parsed JSON, None if the body isn't JSON, or the bytes of a `download`."""
 
     status: int
     headers: Mapping[str, str] = field(repr=False)
@@ -178,30 +178,38 @@ class Transport:
             raise RateLimitedByHost(seconds, **response.context)
         return response
 
-    def download(self, request: Request, deadline: Deadline, limit_bytes: int) -> Response | Iterator[bytes]:
-        """Streams the bytes of a file, or returns the response if its status isn't 200.
+    def download(self, request: Request, deadline: Deadline, limit_bytes: int) -> Response:
+        """Returns the response. If its status is 200, its content is an iterator of the bytes of the file.
 
         Retries and raises as `send_with_retries`. While streaming, raises HostUnavailable if the stream is cut off or
         too slow, and TarballTooLarge.
         """
-        streamed: list[urllib3.BaseHTTPResponse] = []
 
         def attempt() -> Response:
             raw = self._follow(self._pool, request, deadline, _REDIRECTS, allow_other_hosts=True)
             if raw.status == 200:
-                streamed.append(raw)
-                return Response(200, raw.headers, None)
+                return Response(200, raw.headers, _limit_size(raw, request, deadline, limit_bytes))
             return _read_response(request, raw, deadline)
 
-        response = self._retry(request, deadline, attempt)
-        return _limit_size(streamed[0], request, deadline, limit_bytes) if streamed else response
+        return self._retry(request, deadline, attempt)
 
     def _retry(self, request: Request, deadline: Deadline, attempt: Callable[[], Response]) -> Response:
         backoff_seconds = self.policy.first_backoff_seconds
         for attempts_left in reversed(range(self.policy.max_attempts)):
-            failure, wait_seconds = self._try(request, attempt)
-            if isinstance(failure, Response):
-                return failure
+            failure: RateLimitedByHost | HostUnavailable
+            wait_seconds: float | None = None
+            try:
+                response = attempt()
+            except _ConnectionFailed as lost:
+                failure = HostUnavailable(operation=request.operation, reason=str(lost))
+            else:
+                limit_seconds = seconds_to_wait(response)
+                if response.status >= 500:
+                    failure, wait_seconds = HostUnavailable(**response.context), _retry_after(response)
+                elif limit_seconds is not None:
+                    failure, wait_seconds = RateLimitedByHost(limit_seconds, **response.context), limit_seconds
+                else:
+                    return response
             if wait_seconds is None:
                 # Not `random`: instances restored from one snapshot would all retry at the same moments.
                 wait_seconds = backoff_seconds * secrets.randbelow(1000) / 1000
@@ -211,21 +219,6 @@ class Transport:
             self._sleep(wait_seconds)
             backoff_seconds *= 2
         raise AssertionError("unreachable")
-
-    def _try(
-        self, request: Request, attempt: Callable[[], Response]
-    ) -> tuple[Response | RateLimitedByHost | HostUnavailable, float | None]:
-        """Returns the outcome of one attempt, and how long the host asks to wait before the next."""
-        try:
-            response = attempt()
-        except _ConnectionFailed as failure:
-            return HostUnavailable(operation=request.operation, reason=str(failure)), None
-        if response.status >= 500:
-            return HostUnavailable(**response.context), _retry_after(response)
-        seconds = seconds_to_wait(response)
-        if seconds is not None:
-            return RateLimitedByHost(seconds, **response.context), seconds
-        return response, None
 
     def _follow(
         self,

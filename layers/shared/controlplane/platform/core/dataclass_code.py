@@ -15,7 +15,7 @@ from pathlib import Path
 from types import CodeType
 from typing import Any
 
-# Written by scripts.dataclass_code.
+# Written by scripts.precompile.
 FILE = Path(__file__).with_name("dataclass_code.bin")
 
 

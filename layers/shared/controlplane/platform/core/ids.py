@@ -68,11 +68,12 @@ class OwnedId(str):
 
     @classmethod
     def stored(cls, text: str) -> Self:
-        """Returns the id that an item or a message of ours contains. Raises LookupError if it is invalid."""
-        parsed = cls.parse(text)
-        if parsed is None:
+        """Returns the id that an item or a message of ours contains. Raises LookupError if it is of another kind."""
+        if len(text) != 20 + cls.local_length or not text.startswith(cls.prefix):
             raise LookupError(f"a stored {cls.prefix}_ id is malformed")
-        return parsed
+        made = cls(text)
+        made.organization_id, made.local = organization_of(text), text[20:]
+        return made
 
     @property
     def location(self) -> Located:

@@ -22,7 +22,6 @@ dataclass_code.install()
 import importlib  # noqa: E402
 import os  # noqa: E402
 import sys  # noqa: E402
-import typing  # noqa: E402
 from collections.abc import Callable, Iterator  # noqa: E402
 from contextlib import contextmanager  # noqa: E402
 from types import ModuleType  # noqa: E402
@@ -31,7 +30,6 @@ from typing import Any  # noqa: E402
 # Passed to FastAPI, which otherwise requests a telemetry provider in every request and thereby loads OpenTelemetry.
 TELEMETRY_OFF: Any = {"tracing": False, "metrics": False, "logs": False}
 
-_CORE_SCHEMA = "pydantic_core.core_schema"
 _OPENAPI_MODELS = "fastapi.openapi.models"
 # A list of 50 items takes a fifth of these. By default it is collected twice while it is built, which frees nothing.
 _OBJECTS_BETWEEN_COLLECTIONS = 20_000
@@ -147,29 +145,6 @@ def _import_fastapi() -> bool:
     return True
 
 
-class _Described(dict[str, Any]):
-    """Replaces TypedDict, whose classes only type checkers read."""
-
-    def __init_subclass__(cls, *, total: bool = True) -> None:
-        pass
-
-
-def _import_core_schema() -> bool:
-    """Imports the descriptions of pydantic's schemas as plain classes. Returns False if they were already imported."""
-    if _CORE_SCHEMA in sys.modules:
-        return False
-    ordinary = typing.TypedDict
-    typing.TypedDict = _Described  # type: ignore[assignment]
-    try:
-        importlib.import_module(_CORE_SCHEMA)
-    except Exception:  # noqa: BLE001 (after any error, it is imported as usual)
-        sys.modules.pop(_CORE_SCHEMA, None)
-        return False
-    finally:
-        typing.TypedDict = ordinary
-    return True
-
-
 def _unload(package: str) -> None:
     """Removes the package from sys.modules, so that the next import loads it again."""
     for name in [name for name in sys.modules if name.partition(".")[0] == package]:
@@ -218,6 +193,5 @@ def resumed() -> Iterator[None]:
 
 
 os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
-SLIM_CORE_SCHEMA = _import_core_schema()
 SLIM_FASTAPI = _import_fastapi()
 _skip_pydantic_1()

@@ -2,11 +2,11 @@
 
 An endpoint declares its caller as one parameter, `Annotated[<Caller>, <CallerRequirements>]`. There are five kinds:
 
-    access        Access, Requires                  an API key or a user token
-    anonymous     AnonymousCaller, Anonymous        no credential, rate limited by address
-    web_session   WebSession, RequiresSession       a browser with a session cookie, which gets pages
-    webhooks      Delivery, SignedByGithub          GitHub, which signs what it sends
-    secret_scanning  LeakReport, SignedBySecretScanning  GitHub, with a key that it publishes
+    access           Access, Requires                    an API key or a user token
+    anonymous        AnonymousCaller, Anonymous          no credential, rate limited by address
+    web_session      WebSession, RequiresSession         a browser with a session cookie, which gets pages
+    signed_requests  Delivery, SignedByGithub            GitHub, with the secret of the App's webhooks
+    signed_requests  LeakReport, SignedBySecretScanning  GitHub, with a key that it publishes
 
 The route class (`controlplane.platform.http.route`) calls the requirements' methods in the order in which they are
 defined here. An endpoint without such a parameter, such as the health check, has the base classes, which check nothing.

@@ -19,8 +19,8 @@ from controlplane.platform.core.errors import ApiError
 from controlplane.platform.core.ids import request_began_at
 from controlplane.platform.core.tokens import digest
 from controlplane.platform.table import keys, shards
-from controlplane.platform.table.codec import present
 from controlplane.platform.table.keys import Key
+from controlplane.platform.table.legs import present
 from controlplane.platform.table.table import ConditionFailed, StoreError, Unrecorded, Update, table
 
 # Explained requests are at most this old.

@@ -5,7 +5,7 @@ The errors are internal: clients get those of `controlplane.platform.core.errors
 
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 _ATTEMPTS = 8
@@ -46,6 +46,11 @@ class LegFailed(StoreError):
     @property
     def item(self) -> dict[str, Any] | None:
         return self.items[self.leg]
+
+    def mapped(self, errors: Mapping[str, type[Exception]], otherwise: type[Exception] | None = None) -> Exception:
+        """Returns the error for the first failed leg: the one of its name, or `otherwise`, or this one."""
+        found = errors.get(self.leg, otherwise)
+        return self if found is None else found()
 
 
 class WriteConflict(StoreError):

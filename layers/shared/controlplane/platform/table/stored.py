@@ -8,10 +8,10 @@ own method of that name, and `read_map` reads it.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import fields
-from functools import cache
+from dataclasses import fields, is_dataclass
+from functools import cache, partial
 from types import UnionType
-from typing import Annotated, Any, NamedTuple, Self, get_args, get_origin
+from typing import Annotated, Any, NamedTuple, Self, get_args, get_origin, get_type_hints
 
 from controlplane.platform.table.keys import Key
 
@@ -40,6 +40,34 @@ OWN_KEY = Derived(lambda item: Key(item["pk"], item["sk"]))
 KeyPart = Annotated[str, Derived(lambda item: item["pk"].partition("#")[2])]
 
 
+def read_map[T](kind: Callable[..., T], item: Mapping[str, Any]) -> T:
+    """Reads a map. Attributes of other releases are ignored."""
+    return _read(kind, _form_of(kind), item)
+
+
+def _read[T](kind: Callable[..., T], form: "_Form", item: Mapping[str, Any]) -> T:
+    # One pass over the fields: for most classes, most fields are plain. Lists of 50 are sensitive to this.
+    values = {field: item[name] for field, name in form.fields if name in item}
+    for field, read in form.converted:
+        if (stored := values.get(field)) is not None:
+            values[field] = read(stored)
+    for field, read in form.derived:
+        values[field] = read(item)
+    return kind(**values)
+
+
+def to_map(part: Any) -> dict[str, Any]:
+    """Returns the attributes of a part of an item."""
+    form, attributes = _form_of(type(part)), dict[str, Any]()  # type: ignore[arg-type]  # a class is hashable
+    for field, name, write, omitted in form.written:
+        value = getattr(part, field)
+        if value != omitted:
+            attributes[name] = write(value) if write is not None and value is not None else value
+    for field in form.flat:
+        attributes |= getattr(part, field).to_map()
+    return attributes
+
+
 class StoredMap:
     """The base of a dataclass that is stored as a map."""
 
@@ -47,27 +75,10 @@ class StoredMap:
 
     @classmethod
     def from_item(cls, item: Mapping[str, Any]) -> Self:
-        """Reads the map. Attributes of other releases are ignored."""
-        form = _form_of(cls)  # type: ignore[arg-type]  # a class is hashable
-        # One pass over the fields: for most classes, most fields are plain. Lists of 50 are sensitive to this.
-        values = {field: item[name] for field, name in form.fields if name in item}
-        for field, read in form.converted:
-            if (stored := values.get(field)) is not None:
-                values[field] = read(stored)
-        for field, read in form.derived:
-            values[field] = read(item)
-        return cls(**values)
+        return _read(cls, _form_of(cls), item)  # type: ignore[arg-type]  # as above
 
     def to_map(self) -> dict[str, Any]:
-        """Returns the attributes."""
-        form, attributes = _form_of(type(self)), dict[str, Any]()  # type: ignore[arg-type]  # as above
-        for field, name, write, omitted in form.written:
-            value = getattr(self, field)
-            if value != omitted:
-                attributes[name] = write(value) if write is not None and value is not None else value
-        for field in form.flat:
-            attributes |= getattr(self, field).to_map()
-        return attributes
+        return to_map(self)
 
 
 class StoredItem(StoredMap):
@@ -84,50 +95,11 @@ class StoredItem(StoredMap):
         return {**self.key._asdict(), **self.to_map()}
 
 
-def to_map(part: Any) -> dict[str, Any]:
-    """Returns the attributes of a NamedTuple."""
-    defaults = part._field_defaults
-    stored = (
-        (name, value) for name, value in zip(part._fields, part, strict=True) if value != defaults.get(name, _NEVER)
-    )
-    return {_camel_case(name): _to_stored(value) for name, value in stored}
-
-
-def read_map[T](kind: Callable[..., T], item: Mapping[str, Any]) -> T:
-    """Returns the NamedTuple of that kind with these attributes."""
-    read: Callable[[Mapping[str, Any]], T] = _tuple_reader(kind)
-    return read(item)
-
-
-def _to_stored(value: Any) -> Any:
-    if hasattr(value, "_fields"):
-        return value.to_map() if hasattr(value, "to_map") else to_map(value)
-    return [_to_stored(it) for it in value] if isinstance(value, tuple) else value
-
-
-@cache
-def _tuple_reader(kind: Any) -> Callable[[Mapping[str, Any]], Any]:
-    optional = [(_camel_case(name), default) for name, default in kind._field_defaults.items()]
-    required = [_camel_case(name) for name in kind._fields[: len(kind._fields) - len(optional)]]
-    conversions = [(kind._fields.index(name), _conversions(of)[0]) for name, of in kind.__annotations__.items()]
-    convert_at = [(position, read) for position, read in conversions if read is not None]
-
-    def read_tuple(item: Mapping[str, Any]) -> Any:
-        values = [item[name] for name in required]
-        values += [item.get(name, default) for name, default in optional]
-        for position, read in convert_at:
-            if values[position] is not None:
-                values[position] = read(values[position])
-        return kind._make(values)
-
-    return read_tuple
-
-
 type _Convert = Callable[[Any], Any]
 
 
 class _Form(NamedTuple):
-    """How a class is stored. fields: with their attributes. written: with the value that isn't stored."""
+    """A class in the table. fields: with their attributes. written: with the value that isn't stored."""
 
     fields: list[tuple[str, str]]
     converted: list[tuple[str, _Convert]]
@@ -139,32 +111,43 @@ class _Form(NamedTuple):
 @cache
 def _form_of(kind: Any) -> _Form:
     form = _Form([], [], [], [], [])
-    for field in fields(kind):
-        annotated, *marks = get_args(field.type) if get_origin(field.type) is Annotated else (field.type,)
+    for field, annotation, default in _fields_of(kind):
+        annotated, *marks = get_args(annotation) if get_origin(annotation) is Annotated else (annotation,)
         if marks and isinstance(marks[0], Derived):
-            form.derived.append((field.name, marks[0].read))
+            form.derived.append((field, marks[0].read))
             continue
         if FLAT in marks:
-            form.derived.append((field.name, annotated.from_item))
-            form.flat.append(field.name)
+            form.derived.append((field, annotated.from_item))
+            form.flat.append(field)
             continue
-        name = next((it.name for it in marks if isinstance(it, Named)), _camel_case(field.name))
+        name = next((it.name for it in marks if isinstance(it, Named)), _camel_case(field))
         read, write = _conversions(annotated)
-        form.fields.append((field.name, name))
+        form.fields.append((field, name))
         if read is not None:
-            form.converted.append((field.name, read))
-        form.written.append((field.name, name, write, field.default if SPARSE in marks else _NEVER))
+            form.converted.append((field, read))
+        form.written.append((field, name, write, default if SPARSE in marks else _NEVER))
     return form
 
 
+def _fields_of(kind: Any) -> list[tuple[str, Any, Any]]:
+    """Returns the names, annotations, and defaults."""
+    if is_dataclass(kind):
+        return [(it.name, it.type, it.default) for it in fields(kind)]
+    defaults = kind._field_defaults
+    return [
+        (name, Annotated[of, SPARSE] if name in defaults else of, defaults.get(name))
+        for name, of in get_type_hints(kind, include_extras=True).items()
+    ]
+
+
 def _conversions(annotated: Any) -> tuple[_Convert | None, _Convert | None]:
-    """Returns how a stored value is read, and how a field is stored. None: as it is."""
+    """Returns the functions that read a stored value and store a field. None: as it is."""
     if get_origin(annotated) is UnionType:
         (annotated, *_) = (it for it in get_args(annotated) if it is not type(None))
     if hasattr(annotated, "from_item"):
         return annotated.from_item, annotated.to_map
     if hasattr(annotated, "_fields"):
-        return _tuple_reader(annotated), _to_stored
+        return partial(_read, annotated, _form_of(annotated)), getattr(annotated, "to_map", to_map)
     if hasattr(annotated, "stored"):
         return annotated.stored, None
     if get_origin(annotated) in {list, tuple}:

@@ -6,18 +6,38 @@ All calls of a request share its deadline (`controlplane.platform.core.deadline`
 """
 
 import secrets
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from awsclient.errors import AwsError, NoAnswer, ServiceError
 from controlplane.platform.core import acting, deadline
 from controlplane.platform.core.aws_clients import create_client
 from controlplane.platform.core.settings import settings
-from controlplane.platform.table import codec
 from controlplane.platform.table.keys import OUTBOX_PKS, Index, Key
-from controlplane.platform.table.legs import Check, Delete, Leg, Put, Record, Recorded, Unrecorded, Update, to_check
+from controlplane.platform.table.legs import (
+    Check,
+    Delete,
+    Leg,
+    Put,
+    Record,
+    Recorded,
+    Unrecorded,
+    Update,
+    decode_item,
+    encode,
+    encode_item,
+    to_check,
+)
 from controlplane.platform.table.parallel import read_each
-from controlplane.platform.table.retry import ConditionFailed, LegFailed, StoreError, TableUnavailable, Throttled, pause
+from controlplane.platform.table.retry import (
+    ConditionFailed,
+    LegFailed,
+    StoreError,
+    TableUnavailable,
+    Throttled,
+    WriteConflict,
+    pause,
+)
 
 # The store's modules import legs and errors from here, along with the table.
 __all__ = [
@@ -57,11 +77,15 @@ _BATCH_WRITE_LIMIT = 25
 PRIMARY = Index("", "pk", "sk")
 
 
-class QueryPage(NamedTuple):
+class QueryPage[Item = dict[str, Any]](NamedTuple):
     """Items in order, and the sort key that the next page starts after (None on the last page)."""
 
-    items: list[dict[str, Any]]
+    items: list[Item]
     next_sk: str | None
+
+    def read[R](self, read: Callable[[Item], R]) -> "QueryPage[R]":
+        """Returns the page with the result of `read` in place of each item."""
+        return QueryPage([read(item) for item in self.items], self.next_sk)
 
 
 def _is_outcome_unknown(error: ServiceError) -> bool:
@@ -78,7 +102,7 @@ def _contended(error: ServiceError | NoAnswer, legs: Mapping[str, Leg]) -> bool:
     if error.code == "TransactionCanceledException":
         reasons: list[dict[str, Any]] = error.fields.get("CancellationReasons") or []
         failed = {
-            name: codec.decode_item(reason["Item"]) if reason.get("Item") else None
+            name: decode_item(reason["Item"]) if reason.get("Item") else None
             for name, reason in zip(legs, reasons, strict=True)
             if reason.get("Code") == "ConditionalCheckFailed"
         }
@@ -97,7 +121,7 @@ def _raise_unless_conflict(error: ServiceError) -> None:
     """Raises the error of the store for a failed call, or the error itself, unless it may be repeated."""
     if error.code == "ConditionalCheckFailedException":
         item = error.fields.get("Item")
-        raise ConditionFailed(codec.decode_item(item) if item else None) from None
+        raise ConditionFailed(decode_item(item) if item else None) from None
     if error.code in _THROTTLING:
         raise Throttled(error.code) from error
     if _is_outcome_unknown(error):
@@ -149,11 +173,16 @@ class Table:
         self._client = create_client("dynamodb", endpoint_url)
         self.name = name or self.name
 
+    def find[R](self, key: Key, read: Callable[[dict[str, Any]], R]) -> R | None:
+        """Returns the result of `read` for the item, or None if it doesn't exist."""
+        item = self.get(key)
+        return read(item) if item else None
+
     def get(self, key: Key) -> dict[str, Any] | None:
         """Returns the item, or None if it doesn't exist."""
-        answer = self._call("get_item", Key=codec.encode_item(key._asdict()), ConsistentRead=True)
+        answer = self._call("get_item", Key=encode_item(key._asdict()), ConsistentRead=True)
         item = answer.get("Item")
-        return codec.decode_item(item) if item else None
+        return decode_item(item) if item else None
 
     def batch_get(self, keys: list[Key]) -> list[dict[str, Any] | None]:
         """Returns the items of distinct keys in order, None if missing. Calls for 100 keys each overlap."""
@@ -162,7 +191,7 @@ class Table:
             batches = read_each(self.batch_get, [keys[start : start + _BATCH_GET_LIMIT] for start in starts])
             return [item for batch in batches for item in batch]
         found: dict[Key, dict[str, Any]] = {}
-        wanted = [codec.encode_item(key._asdict()) for key in keys]
+        wanted = [encode_item(key._asdict()) for key in keys]
         request: dict[str, Any] = {self.name: {"Keys": wanted, "ConsistentRead": True}} if wanted else {}
         for attempt in range(_ATTEMPTS):
             if not request:
@@ -171,7 +200,7 @@ class Table:
                 pause(attempt - 1)
             answer = self._call("batch_get_item", RequestItems=request)
             for raw in answer["Responses"].get(self.name, []):
-                item = codec.decode_item(raw)
+                item = decode_item(raw)
                 found[Key(item["pk"], item["sk"])] = item
             request = answer.get("UnprocessedKeys") or {}
         if request:
@@ -189,7 +218,7 @@ class Table:
         limit: int | None = None,
         consistent: bool = False,
         index: Index = PRIMARY,
-    ) -> QueryPage:
+    ) -> QueryPage[dict[str, Any]]:
         """Returns one page of a partition: sort keys that start with `prefix` (or are >= `lowest`), after a position.
 
         With `limit`, reads one item more than it returns, to detect a next page. Reads are eventually consistent by
@@ -207,7 +236,7 @@ class Table:
         parameters: dict[str, Any] = {
             "KeyConditionExpression": "#pk = :pk AND #sk BETWEEN :low AND :high",
             "ExpressionAttributeNames": {"#pk": index.pk, "#sk": index.sk},
-            "ExpressionAttributeValues": {":pk": codec.encode(pk), ":low": {"S": low or "\0"}, ":high": {"S": high}},
+            "ExpressionAttributeValues": {":pk": encode(pk), ":low": {"S": low or "\0"}, ":high": {"S": high}},
             "ConsistentRead": consistent,
             "ScanIndexForward": not newest_first,
         }
@@ -218,7 +247,7 @@ class Table:
         items: list[dict[str, Any]] = []
         while True:
             answer = self._call("query", **parameters)
-            items += [codec.decode_item(item) for item in answer["Items"] if item[index.sk]["S"] != after]
+            items += [decode_item(item) for item in answer["Items"] if item[index.sk]["S"] != after]
             start = answer.get("LastEvaluatedKey")
             if start is None or (limit is not None and len(items) > limit):
                 break
@@ -237,7 +266,7 @@ class Table:
             IndexName=index.name,
             KeyConditionExpression="#pk = :pk",
             ExpressionAttributeNames={"#pk": index.pk},
-            ExpressionAttributeValues={":pk": codec.encode(pk)},
+            ExpressionAttributeValues={":pk": encode(pk)},
             Select="COUNT",
             Limit=at_most,
         )
@@ -253,7 +282,7 @@ class Table:
         answer = self._call(
             "update_item", **leg.parameters(), ReturnValues="ALL_NEW", ReturnValuesOnConditionCheckFailure="ALL_OLD"
         )
-        return codec.decode_item(answer["Attributes"])
+        return decode_item(answer["Attributes"])
 
     def put(self, leg: Put, record: Unrecorded) -> None:
         """Writes an item. Raises ConditionFailed with the existing item."""
@@ -271,15 +300,15 @@ class Table:
             "delete_item", **leg.parameters(), ReturnValues="ALL_OLD", ReturnValuesOnConditionCheckFailure="ALL_OLD"
         )
         deleted = answer.get("Attributes")
-        return codec.decode_item(deleted) if deleted else None
+        return decode_item(deleted) if deleted else None
 
     def put_all(self, items: Iterable[Mapping[str, Any]], record: Unrecorded) -> None:
         """Writes or overwrites items in batches of 25, unconditionally and not in a transaction."""
-        self._write_batches([{"PutRequest": {"Item": codec.encode_item(item)}} for item in items], record)
+        self._write_batches([{"PutRequest": {"Item": encode_item(item)}} for item in items], record)
 
     def delete_all(self, keys: Iterable[Key], record: Unrecorded) -> None:
         """Deletes items in batches of 25, unconditionally and not in a transaction."""
-        self._write_batches([{"DeleteRequest": {"Key": codec.encode_item(key._asdict())}} for key in keys], record)
+        self._write_batches([{"DeleteRequest": {"Key": encode_item(key._asdict())}} for key in keys], record)
 
     def _write_batches(self, requests: list[dict[str, Any]], record: Unrecorded) -> None:
         if _is_dry(record):
@@ -309,6 +338,13 @@ class Table:
             legs = {**legs, **entries}
         if legs:
             self._send_transaction(legs)
+
+    def transact_or_retry(self, legs: Mapping[str, Leg], record: Record) -> None:
+        """Like `transact`, for `retry_on_conflict`: raises WriteConflict if a condition was false."""
+        try:
+            self.transact(legs, record)
+        except LegFailed:
+            raise WriteConflict from None
 
     def _check(self, leg: Leg) -> None:
         """Checks the leg's condition in place of its write, for a dry run. Raises ConditionFailed."""
@@ -341,7 +377,7 @@ class Table:
 
     def ping(self) -> None:
         """Checks that the table responds, by reading a key that doesn't exist."""
-        self._call("get_item", Key=codec.encode_item({"pk": "HEALTH", "sk": "HEALTH"}))
+        self._call("get_item", Key=encode_item({"pk": "HEALTH", "sk": "HEALTH"}))
 
     def _call(self, operation: str, **parameters: Any) -> Any:
         """Makes a call other than a transaction. Those for batches name the table in their `RequestItems`."""

@@ -1,0 +1,319 @@
+"""Operations on API keys: create, list, get, update, delete. Limits can be made stricter, and never wider."""
+
+import json
+import re
+
+import pytest
+
+from controlplane.api_keys import changes as key_changes
+from controlplane.api_keys import store as api_keys
+from controlplane.organizations import store as organizations
+from controlplane.platform.core import acting, ids, keyring
+from controlplane.platform.core.scopes import API_KEY_SCOPES
+from controlplane.platform.table import keys
+from controlplane.platform.table.table import table
+from tests.functional.api_keys.conftest import Organization, id_of, problems, stored_secret
+from tests.support.audit_log import all_entries
+from tests.support.calls import before_the_update_of
+from tests.support.each import each
+from tests.support.logs import captured_logs
+from tests.support.recorded import recorded_calls
+from tests.support.world import UNLIMITED, table_dump
+
+SECRET = re.compile(r"assent_[0-9A-Za-z]{36}")
+LIMITS = {
+    "scopes": ["projects.read", "inbox.read"],
+    "allowedIps": ["198.51.100.0/24", "2001:db8::/32"],
+    "expiresAt": "2026-03-04T06:00:00Z",
+}
+# Fields, and the path and code of their problem.
+INVALID = [
+    ({"name": ""}, "name", "string_too_short"),
+    ({"name": "   "}, "name", "string_too_short"),
+    ({"name": "n" * 101}, "name", "string_too_long"),
+    ({"name": None}, "name", "string_type"),
+    ({"name": 5}, "name", "string_type"),
+    ({"scopes": []}, "scopes", "too_short"),
+    ({"scopes": ["members.read"]}, "scopes 0", "literal_error"),
+    ({"projectIds": []}, "projectIds", "too_short"),
+    ({"projectIds": ["prj_x"]}, "projectIds 0", "unknown_project"),
+    ({"projectIds": ["prj_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"]}, "projectIds 0", "unknown_project"),
+    ({"projectIds": ["prj_x"] * 21}, "projectIds", "too_long"),
+    ({"allowedIps": []}, "allowedIps", "too_short"),
+    ({"allowedIps": ["localhost"]}, "allowedIps 0", "invalid_network"),
+    ({"allowedIps": ["10.0.0.0/8", "10.0.0.0/255.0.0.0"]}, "allowedIps 1", "invalid_network"),
+    ({"allowedIps": ["10.0.0.1/8"]}, "allowedIps 0", "host_bits"),
+    ({"allowedIps": ["10.0.0.1"] * 21}, "allowedIps", "too_long"),
+    ({"expiresAt": "2026-03-04T05:06:07Z"}, "expiresAt", "in_the_past"),
+    ({"expiresAt": "tomorrow"}, "expiresAt", "invalid_time"),
+    ({"description": "x" * 513}, "description", "string_too_long"),
+]
+
+
+def test_the_response_contains_the_secret_and_must_not_be_cached(acme):
+    reply = acme.post()
+    assert (reply.status, reply.headers["cache-control"]) == (201, "no-store")
+    made = dict(reply.data)
+    assert SECRET.fullmatch(made.pop("key"))
+    assert made.pop("keyId").startswith("key_")
+    assert made == {
+        "name": "deploy",
+        "start": reply.data["key"][:11],
+        "createdAt": "2026-03-04T05:06:07.000Z",
+        "rateLimit": 1500,
+        "meta": {
+            "createdBy": acme.owner.user_id,
+            "createdFrom": "api",
+            "createdAt": "2026-03-04T05:06:07.000Z",
+        },
+        **UNLIMITED,
+    }
+    assert acme.listed() == [{**made, "keyId": reply.data["keyId"], "lastUsedAt": None, "previous": None}]
+
+
+def test_the_secret_is_in_neither_the_table_nor_the_logs(acme):
+    with captured_logs() as logs:
+        made = acme.create()
+        acme.works(made)
+    for text in (json.dumps(table_dump()), logs.getvalue()):
+        assert (made["keyId"] in text, made["key"][11:] in text) == (True, False)
+
+
+def test_an_admins_key_works_after_the_admin_leaves(acme, world):
+    admin = world.member(acme.company, "admin")
+    made = acme.call("POST", "", admin.token, json_body={"name": "deploy"}).data
+    world.leave(acme.company, admin)
+    principal = acme.api.get("/v1/me", made["key"]).data["principal"]
+    assert (principal["keyId"], principal["createdBy"]) == (made["keyId"], admin.user_id)
+
+
+def test_names_are_trimmed_and_can_repeat_and_an_id_that_is_taken_is_replaced(acme, monkeypatch):
+    names = ["x", "x", "n" * 100, "  padded\t", " " * 200 + "a", "名前 🔑"]
+    made = [acme.create(name=name) for name in names]
+    assert [key["name"] for key in made] == ["x", "x", "n" * 100, "padded", "a", "名前 🔑"]
+    taken, new_local = iter([made[0]["keyId"][20:]]), ids.new_local
+    monkeypatch.setattr(ids, "new_local", lambda: next(taken, None) or new_local())
+    made.append(acme.create())
+    assert len({key["keyId"] for key in made}) == len({key["key"] for key in made}) == 7
+    assert acme.count() == (7, 7)
+
+
+def test_a_key_and_its_lists_show_the_limits_and_one_without_is_stored_as_it_always_was(acme):
+    made = acme.create(scopes=None, projectIds=None, allowedIps=None, expiresAt=None, description="")
+    assert (made["scopes"], made["description"]) == ([*API_KEY_SCOPES], None)
+    names = {"pk", "sk", "keyId", "organizationId", "slug", "name", "plan", "createdBy", "rateLimit"}
+    assert {*stored_secret(made)} == names | {"win", "hits", "usedHour"}
+    acme.delete(made)
+    limited = acme.create(**LIMITS, description="For releases.")
+    expected = {
+        **LIMITS,
+        "description": "For releases.",
+        "scopes": ["inbox.read", "projects.read"],
+        "projectIds": None,
+        "expiresAt": "2026-03-04T06:00:00.000Z",
+    }
+    for shown in (limited, *acme.listed(), acme.get(limited)):
+        assert {name: shown[name] for name in expected} == expected
+    # The table would delete the key after that time.
+    assert "expiresAt" not in stored_secret(limited)
+
+
+@each(("body", "path", "code"), INVALID)
+def test_an_invalid_field_is_named_and_nothing_is_written(body, path, code, acme):
+    assert problems(acme.post(**body)) == [(path.split(), code)]
+    assert acme.count() == (0, 0)
+
+
+def test_a_repeated_project_counts_once_and_an_unknown_one_has_its_place(acme, world):
+    own = world.connected_repository(acme.company).links[0].project_id
+    assert acme.create(projectIds=[own, own])["projectIds"] == [own]
+    assert problems(acme.post(projectIds=[own, own, "prj_x"])) == [(["projectIds", "2"], "unknown_project")]
+
+
+def test_an_unknown_organization_gets_no_key_and_a_retry_must_repeat_the_given_fields(world):
+    with pytest.raises(organizations.UnknownOrganization):
+        api_keys.create_key("org_0000000000000000", "deploy", world.person().user_id, "test")
+
+
+PATH, EARLIER_PATH = "/v1/api-keys", "/v1/auth/keys"
+
+
+@pytest.mark.parametrize(("path", "other"), [(PATH, EARLIER_PATH), (EARLIER_PATH, PATH)])
+def test_paging_returns_each_key_of_the_organization_once_newest_first(path, other, acme, now):
+    second = Organization(acme.api, acme.world, owner=acme.owner)
+    second.create(name="theirs")
+    for number in range(5):
+        acme.create(name=f"key {number}")
+        now.advance(1)
+    page = f"{path}?organizationId={acme.id}&limit=2"
+    reply = acme.api.get(page, acme.token)
+    cursor, names = reply.body["pagination"]["nextCursor"], [key["name"] for key in reply.data]
+    for refusing in (f"{other}?organizationId={acme.id}", f"{path}?organizationId={second.id}"):
+        assert problems(acme.api.get(f"{refusing}&cursor={cursor}", acme.token))[0][0] == ["cursor"]
+    while next_cursor := reply.body["pagination"]["nextCursor"]:
+        assert len(reply.data) == 2
+        reply = acme.api.get(f"{page}&cursor={next_cursor}", acme.token)
+        names += [key["name"] for key in reply.data]
+    assert names == [f"key {number}" for number in (4, 3, 2, 1, 0)]
+
+
+def test_a_cursor_issued_before_the_paths_had_separate_cursors_still_works(acme):
+    acme.create()
+    api_keys.create_key(acme.id, "ops", "operator", "ops")
+    position = api_keys.list_keys(acme.id, 1, None).next_sk
+    cursor = keyring.seal_cursor(("listApiKeys", acme.id), position)
+    assert len(acme.api.get(f"{PATH}?cursor={cursor}", acme.owner.token).data) == 1
+    assert {key["meta"]["createdFrom"] for key in acme.listed()} == {"api", "ops"}
+
+
+def test_a_member_and_a_key_read_the_keys_of_their_organization(acme, api, world):
+    Organization(api, world).create(name="theirs")
+    key, member = acme.create(), world.member(acme.company)
+    for token in (member.token, key["key"]):
+        assert api.get(PATH, token).data == [api.get(f"{PATH}/{key['keyId']}", token).data]
+
+
+def test_last_use_is_accurate_to_the_hour(acme, now):
+    key = acme.create()
+    uses = []
+    for minutes in (0, 53, 1):
+        now.advance(minutes * 60)
+        acme.works(key)
+        uses.append(acme.listed()[0]["lastUsedAt"])
+    assert uses == ["2026-03-04T05:06:07.000Z", "2026-03-04T05:06:07.000Z", "2026-03-04T06:00:07.000Z"]
+    assert acme.update(key, name="x").data["lastUsedAt"] == uses[-1]
+
+
+OWN_LIMITS = {
+    "scopes": ["billing.read", "inbox.read"],
+    "allowedIps": ["10.0.0.0/8", "2001:db8::/32"],
+    "expiresAt": "2026-04-01T00:00:00.000Z",
+}
+
+
+@pytest.fixture
+def key(acme):
+    return acme.create(**OWN_LIMITS, description="Old")
+
+
+def test_names_and_descriptions_change_freely(acme, key):
+    for change, name, description in (
+        ({"name": " Deploys ", "description": "New"}, "Deploys", "New"),
+        ({"description": None}, "Deploys", None),
+        ({"description": ""}, "Deploys", None),
+    ):
+        changed = acme.update(key, **change).data
+        assert (changed["name"], changed["description"]) == (name, description)
+    assert acme.get(key) == acme.listed()[0]
+
+
+@each(
+    "stricter",
+    [
+        {"scopes": ["inbox.read"]},
+        {"allowedIps": ["10.1.0.0/16"]},
+        {"allowedIps": ["10.0.0.0/9", "10.200.0.0/16", "2001:db8::1/128"]},
+        {"expiresAt": "2026-03-31T23:59:59.000Z"},
+        {"scopes": ["inbox.read"], "allowedIps": ["2001:db8::/33"], "expiresAt": "2026-03-05T00:00:00.000Z"},
+    ],
+)
+def test_limits_can_be_made_stricter(stricter, acme):
+    changed = acme.update(acme.create(**OWN_LIMITS), **stricter).data
+    assert {name: changed[name] for name in OWN_LIMITS} == {**OWN_LIMITS, **stricter}
+
+
+@each(
+    ("wider", "field"),
+    [
+        ({"scopes": ["billing.read", "projects.read"]}, "scopes"),
+        ({"scopes": None}, "scopes"),
+        ({"allowedIps": ["10.0.0.0/7"]}, "allowedIps"),
+        ({"allowedIps": ["10.0.0.0/8", "192.0.2.1"]}, "allowedIps"),
+        ({"allowedIps": ["0.0.0.0/0"]}, "allowedIps"),
+        ({"allowedIps": ["::/0"]}, "allowedIps"),
+        ({"allowedIps": None}, "allowedIps"),
+        ({"expiresAt": "2026-04-01T00:00:01Z"}, "expiresAt"),
+        ({"expiresAt": None}, "expiresAt"),
+    ],
+)
+def test_a_change_that_widens_names_the_field_and_changes_nothing(wider, field, acme, key):
+    before = acme.listed()
+    assert problems(acme.update(key, name="Other", **wider)) == [([field], "widens")]
+    assert acme.listed() == before
+
+
+def test_projects_can_only_be_removed(acme, world):
+    first, second = (world.connected_repository(acme.company).links[0].project_id for _ in range(2))
+    key = acme.create(projectIds=[first, second])
+    for _ in range(2):
+        assert acme.update(key, projectIds=[second]).data["projectIds"] == [second]
+    assert problems(acme.update(key, projectIds=[first, second])) == [(["projectIds"], "widens")]
+
+
+@each(
+    ("body", "path", "code"),
+    [
+        ({}, [], "empty"),
+        ({"name": ""}, ["name"], "string_too_short"),
+        ({"name": None}, ["name"], "string_type"),
+        ({"expiresAt": "2026-03-04T05:06:07Z"}, ["expiresAt"], "in_the_past"),
+        ({"scopes": []}, ["scopes"], "too_short"),
+        ({"key": "x"}, ["key"], "extra_forbidden"),
+    ],
+)
+def test_an_invalid_change_names_the_field(body, path, code, acme, key):
+    assert problems(acme.update(key, **body)) == [(path, code)]
+
+
+def test_added_limits_apply_to_the_next_request(acme):
+    key = acme.create()
+    api, secret = acme.api, key["key"]
+    assert api.get("/v1/billing", secret).status == 200
+    assert acme.update(key, **{**OWN_LIMITS, "scopes": ["inbox.read"]}).status == 200
+    assert api.get("/v1/billing", secret).code == "FORBIDDEN"
+    api.source_ip = "10.0.0.1"
+    assert api.get("/v1/billing", secret).code == "INSUFFICIENT_SCOPE"
+    assert api.get("/v1/inbox", secret).status == 200
+
+
+def test_the_audit_log_has_both_values_of_what_changed(acme, key):
+    acme.update(key, scopes=["inbox.read"], name="Deploys")
+    (entry,) = [it for it in all_entries() if it["action"] == "api_key.update"]
+    assert entry["actorId"] == acme.owner.user_id
+    assert entry["before"] == {"name": "deploy", "scopes": ["billing.read", "inbox.read"]}
+    assert entry["after"] == {"name": "Deploys", "scopes": ["inbox.read"]}
+    assert acme.update(key, scopes=["inbox.read"], name="Deploys").status == 200
+    assert len([it for it in all_entries() if it["action"] == "api_key.update"]) == 1
+
+
+def test_a_person_who_reads_a_key_costs_no_read_of_the_plan(acme, key):
+    with recorded_calls() as calls:
+        acme.get(key)
+    (read,) = (call for call in calls if call.operation == "BatchGetItem")
+    assert len(read.parameters["RequestItems"][table.name]["Keys"]) == 2  # the key and the membership
+
+
+def test_the_secret_is_rejected_immediately_and_no_item_of_the_key_remains(acme):
+    kept, key = acme.create(), acme.create()
+    reply = acme.delete(key)
+    assert (reply.status, reply.data) == (200, {"deleted": True})
+    assert acme.works(kept, key) == [True, False]
+    # The sweep still has to send the event of its creation.
+    left = [it for it in table_dump() if not it["pk"]["S"].startswith((keys.LOG_PREFIX, "OUTBOX#"))]
+    assert key["keyId"] not in str(left)
+    for it in (key, {"keyId": "x"}, {"keyId": "key_x"}, {"keyId": "prj" + key["keyId"][3:]}):
+        for missing in (acme.delete(it), acme.roll(it), acme.update(it, name="x")):
+            assert (missing.status, missing.code) == (404, "NOT_FOUND")
+    assert acme.count() == (1, 1)
+
+
+def test_a_request_during_the_deletion_doesnt_bring_the_listed_key_back(acme):
+    key = acme.create()
+
+    def delete():
+        with acting.command():
+            key_changes.delete_key(id_of(key))
+
+    with before_the_update_of(table.client, "lastUsedAt", delete):
+        assert acme.works(key) == [True]
+    assert acme.listed() == []

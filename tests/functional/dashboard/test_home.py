@@ -1,0 +1,263 @@
+"""A person's organizations and the page of one: what is left to set up, creating, choosing, and deleting one."""
+
+import re
+
+import pytest
+
+from controlplane.findings import inbox, intake
+from controlplane.organizations import store as organizations
+from controlplane.platform.core.settings import settings
+from controlplane.platform.table.table import table
+from controlplane.projects import store as projects
+from controlplane.scans.items import ScanItem
+from controlplane.scans.reads import Inventory, UsedVendor, VendorPackage, stored_leg
+from dashboard.organizations.overview import CONSENT_LIBRARY
+from tests.functional.dashboard.conftest import pages_in
+from tests.support.audits import make_issue, make_scan
+from tests.support.browser import Browser, text_of
+from tests.support.populated_organization import detection
+from tests.support.reply import Reply
+from tests.support.table import PREPARED
+from tests.support.world import Company, Person, uncounted
+
+PACKAGE = VendorPackage("@c15t/react", "^2.2", "package.json")
+
+
+@pytest.fixture
+def company(world, person):
+    return world.company("enterprise", owner=person)
+
+
+def add_projects(company: Company, *names: str) -> None:
+    for name in names:
+        projects.create_project(company.organization_id, name, region="eu-central", addresses=[], branding="assent")
+
+
+def install_consent(scan: ScanItem, packages: tuple[VendorPackage, ...] = (PACKAGE,)) -> None:
+    """Stores an inventory with the consent library for the scan."""
+    library = UsedVendor(id=CONSENT_LIBRARY, name="c15t", category="consent", packages=packages)
+    table.put(stored_leg(scan.scan_id, Inventory(files=1, vendors=(library,))), PREPARED)
+
+
+def links(browser):
+    """Returns the paths that the last page links to, in order."""
+    return re.findall(r'href="(/[^"]*)"', browser.last.text)
+
+
+def projects_in(browser: Browser) -> set[str]:
+    """Returns the pages of projects that the last page links to, without those below them."""
+    return {path for path in links(browser) if re.search(r"/projects/shop[^/]*$|/projects/blog$", path)}
+
+
+def home(company: Company) -> str:
+    return f"/organizations/{company.slug}"
+
+
+def test_every_project_is_reached_by_links_from_the_home_page(visitor, company):
+    add_projects(company, "Shop", "Blog")
+    own = home(company)
+    for page in ("/", "/organizations"):
+        visitor.get(page)
+        assert own in links(visitor)
+    assert visitor.get(own).status == 200
+    pages = [f"{own}/projects/{slug}" for slug in ("blog", "shop")]
+    assert sorted(projects_in(visitor)) == pages
+    for path in (*pages, f"{own}/settings", f"{own}/delete"):
+        assert visitor.get(path).status == 200
+        assert own in links(visitor)
+
+
+def test_the_latest_projects_are_listed_with_their_number_and_many_findings_without(visitor, company, world):
+    add_projects(company, "Shop <script>{{7*7}}")
+    assert "&lt;script&gt;{{7*7}}" in visitor.get(home(company)).text
+    add_projects(company, *(f"Shop {number}" for number in range(7)))
+    for _ in range(51):
+        world.finding(company)
+    shown = text_of(visitor.get(home(company)))
+    assert (len(projects_in(visitor)), "Projects 8 of" in shown, "More than 50" in shown) == (5, True, True)
+
+
+def test_each_step_is_shown_until_all_are_done(visitor, company, world):
+    path = home(company)
+    assert "0 of 5 done" in text_of(visitor.get(path))
+    repository = world.connected_repository(company)
+    assert "2 of 5 done" in text_of(visitor.get(path))
+    project = projects.get_project(repository.links[0].project_id)
+    assert f"{path}/projects/{project.slug}/consent" in links(visitor)
+    install_consent(make_scan(repository, issues=[make_issue(1)]))
+    found = world.finding(company, repository, priority="P0")
+    shown = text_of(visitor.get(path))
+    for words in ("4 of 5 done", "Open P0 findings 1", repository.name):
+        assert words in shown
+    inbox.change_status(found, "dismissed", found.version, company.owner.user_id, None)
+    shown = text_of(visitor.get(path))
+    assert ("of 5 done" in shown, "Open P0 findings 0" in shown) == (False, True)
+
+
+def test_the_consent_library_is_noticed_in_code_and_by_what_a_website_reports(visitor, company, world):
+    repository = world.connected_repository(company)
+    scan = make_scan(repository)
+    # A vendor that the code only loads isn't ours to name on every plan.
+    install_consent(scan, packages=())
+    assert "Install the consent library (to do)" in text_of(visitor.get(home(company)))
+    intake.record_detection(detection(repository.links[0].project_id))
+    assert "Install the consent library (done)" in text_of(visitor.get(home(company)))
+
+
+def test_a_scan_without_findings_leaves_nothing_to_review(visitor, company, world):
+    install_consent(make_scan(world.connected_repository(company)))
+    assert "of 5 done" not in text_of(visitor.get(home(company)))
+
+
+def test_a_free_plan_says_what_it_lacks_and_a_member_who_can_connect(visitor, world, person):
+    company = world.company("free")
+    world.member(company, person=person)
+    shown = text_of(visitor.get(home(company)))
+    for words, are_shown in (("need a paid plan", True), ("ask one of them", True), ("or create a key", False)):
+        assert (words in shown) is are_shown
+
+
+def test_an_address_without_an_organization_looks_like_a_missing_one(visitor, world, person):
+    left = world.company()
+    world.leave(left, world.member(left, person=person))
+    slugs = (left.slug, "missing", "ACME", "x" * 2000, "%23", "%C3%A9")
+    replies = [visitor.get(f"/organizations/{slug}") for slug in slugs]
+    assert ({reply.status for reply in replies}, len({reply.text for reply in replies})) == ({404}, 1)
+
+
+SAVE, FORM = "/organizations", "/organizations/new"
+CONFIRMATION = "Name of the organization"
+
+
+@pytest.fixture
+def named(world, person):
+    return world.company(name="Acme & Sons", owner=person)
+
+
+def create(visitor: Browser, name: str, slug: str = "") -> Reply:
+    visitor.get(FORM)
+    return visitor.press("Create the organization", fill={"Name": name, "Slug": slug})
+
+
+path = pages_in("delete")
+
+
+def slugs(person: Person) -> list[str]:
+    return [held.slug for held in organizations.get_account(person.user_id).memberships]
+
+
+def active(browser: Browser, person: Person) -> str | None:
+    return browser.api.get("/v1/me", person.token).data["activeOrganizationId"]
+
+
+class TestCreated:
+    def test_the_first_organization_is_created_on_the_welcome_page(self, visitor, person):
+        assert "Welcome, Ada Lovelace" in text_of(visitor.get("/"))
+        reply = create(visitor, "  Acmé Shops ")
+        assert (reply.status, reply.headers["location"]) == (303, "/organizations/acme-shops?done=created")
+        (made,) = organizations.get_account(person.user_id).memberships
+        assert (made.name, made.slug, made.role) == ("Acmé Shops", "acme-shops", "owner")
+        assert "Your organization is ready." in text_of(visitor.follow(reply))
+        assert "Create a project" in text_of(visitor.get(f"/organizations/{made.slug}?done=x"))
+
+    def test_an_invitation_can_be_accepted_on_the_welcome_page(self, visitor, person, world):
+        company = world.company(name="Cedar")
+        world.invitation(company, person.email, "admin")
+        assert "Join Cedar" in text_of(visitor.get("/"))
+        reply = visitor.press("Accept")
+        assert reply.headers["location"] == f"/organizations/{company.slug}?done=joined"
+        assert "You are now a member of Cedar, as admin." in text_of(visitor.follow(reply))
+
+
+class TestRefused:
+    def test_a_taken_slug_keeps_the_name_and_suggests_others(self, visitor, person, world):
+        organizations.create_organization("Dogwood", "dogwood", world.person().user_id)
+        for name, suggestions in (("New", "new-2"), ("Dogwood", "for example dogwood-2, dogwood-3, dogwood-4")):
+            reply = create(visitor, name)
+            assert (reply.status, suggestions in text_of(reply)) == (409, True)
+        assert (visitor.entered("Name"), visitor.entered("Slug")) == ("Dogwood", "dogwood-2")
+        assert visitor.press("Create the organization").status == 303
+        assert slugs(person) == ["dogwood-2"]
+
+    def test_an_invalid_name_or_slug_is_400_and_kept_and_the_limit_applies(self, visitor, person, monkeypatch):
+        refused = [("Acme", slug) for slug in ("A", "a--b", "ab", "a" * 21)]
+        for name, slug in (("", ""), ("  ", ""), ("x" * 101, ""), ("a\u202eb", ""), *refused):
+            reply = visitor.forge(FORM, {"name": name, "slug": slug})
+            assert (reply.status, visitor.entered("Name"), visitor.entered("Slug")) == (400, name, slug)
+        assert "&lt;script&gt;{{7*7}}" in create(visitor, "\u202e<script>{{7*7}}").text
+        monkeypatch.setitem(settings.__dict__, "organizations_per_person", 3)
+        for slug in (" birch-2 ", "abc", "a" * 20):
+            assert create(visitor, "Acme", slug).status == 303
+        reply = create(visitor, "Birch")
+        assert (reply.status, "maximum number of organizations" in text_of(reply)) == (409, True)
+        assert {*slugs(person)} == {"birch-2", "abc", "a" * 20}
+
+
+def test_only_another_organization_can_be_made_the_default(visitor, world, person):
+    assert "You don't belong to an organization yet" in text_of(visitor.get(SAVE))
+    company = world.company(owner=person, name="Acme")
+    shown = text_of(visitor.get(SAVE))
+    assert ("Default" in shown, company.slug in shown) == (True, True)
+    assert not visitor.offers("Make default")
+    others = [world.company(owner=person, name=name) for name in ("Birch", "Cedar")]
+    visitor.get(SAVE)
+    offered = [visitor.offers(f"Make default organization: {name}") for name in ("Acme", "Birch", "Cedar")]
+    assert (offered, active(visitor, person)) == ([0, 1, 1], company.organization_id)
+    reply = visitor.follow(visitor.press("Make default", near="Birch"))
+    assert "Birch is saved as your default organization." in text_of(reply)
+    saved = active(visitor, person)
+    assert saved == visitor.api.get("/v1/billing", person.token).data["organizationId"] == others[0].organization_id
+    for named in ("", "x", "org_" + "0" * 16, "ORG#x", "é", world.company().organization_id):
+        reply = visitor.forge(SAVE, {"organization_id": named})
+        assert (reply.status, "You aren't a member of this organization." in text_of(reply)) == (404, True)
+    assert active(visitor, person) == saved
+    world.clear_default(person)
+    visitor.get(SAVE)
+    assert visitor.offers("Make default") == 3
+
+
+def test_the_default_is_changed_and_shown_in_the_settings(visitor, world, person):
+    first, second = (f"{SAVE}/{world.company(owner=person).slug}/settings" for _ in range(2))
+    assert "This is your default organization" in text_of(visitor.get(first))
+    before = active(visitor, person)
+    visitor.get(second)
+    reply = visitor.press("Make this my default")
+    assert (reply.status, reply.headers["location"]) == (303, f"{second}?done=default")
+    assert "This is now your default organization." in text_of(visitor.follow(reply))
+    assert not visitor.offers("Make this my default")
+    assert active(visitor, person) not in {before, None}
+
+
+def test_only_owners_see_the_link_to_the_deletion_page(visitor, world, person):
+    own, other = world.company(owner=person), world.company()
+    world.member(other, "admin", person)
+    assert f'href="{path(own)}"' in visitor.get(f"/organizations/{own.slug}/settings").text
+    shown = visitor.get(f"/organizations/{other.slug}/settings")
+    assert f'href="{path(other)}"' not in shown.text
+    assert "Only an owner can delete an organization." in text_of(shown)
+    reply = visitor.get(path(other))
+    assert (reply.status, "Only owners can do this." in text_of(reply)) == (403, True)
+
+
+@pytest.mark.parametrize("typed", ["Acme & Sons", "  Acme & Sons ", "slug"])
+def test_only_entering_the_name_or_slug_deletes_the_organization(visitor, world, named, typed):
+    key = world.key(named)
+    for _ in range(60):
+        world.member(named)
+    shown = text_of(visitor.get(path(named)))
+    assert ("Delete Acme & Sons?" in shown, "This cannot be undone" in shown) == (True, True)
+    assert visitor.entered(CONFIRMATION) == ""
+    before = uncounted()
+    for wrong in ("", "acme & sons", "Acme", "x" * 300, "é", "\u2028"):
+        reply = visitor.forge(path(named), {"confirmation": wrong})
+        assert (reply.status, "isn't the organization's name or slug" in text_of(reply)) == (400, True)
+    assert uncounted() == before
+    visitor.get(path(named))
+    reply = visitor.press("Delete this organization", fill={CONFIRMATION: named.slug if typed == "slug" else typed})
+    assert not any(it["sk"]["S"] == f"ORG#{named.organization_id}" for it in uncounted())
+    text = text_of(visitor.follow(reply))
+    assert "The organization is deleted." in text
+    assert "You don't belong to an organization yet" in text
+    assert visitor.api.get("/v1/projects", key).status == 401
+    assert organizations.find_organization(named.organization_id) is None
+    assert visitor.get(path(named)).status == 404

@@ -1,0 +1,139 @@
+"""GET /v1/projects, one of them, and its consent, with the field names of both API generations."""
+
+from controlplane.platform.core.ids import ProjectId
+from controlplane.platform.core.settings import settings
+from controlplane.projects import store as projects
+from tests.functional.projects.builders import without_consent
+from tests.functional.projects.conftest import OLDER, Organization
+from tests.support.each import each
+from tests.support.recorded import recorded_calls
+
+
+def test_a_project_is_listed_as_one_is_shown_in_the_older_shape(acme):
+    project = acme.project("example.com", "shop.example.com")
+    (listed,) = acme.call("GET").data
+    shown = acme.get(project).data
+    assert listed == {name: shown[name] for name in (*OLDER, "products")}
+    assert listed["products"]["consent"]["trustedOrigins"] == ["example.com", "shop.example.com"]
+
+
+@each("limit", [1, 2, 6, 7, 8])
+def test_pages_have_every_project_once_newest_first(limit, api, world, now):
+    acme = Organization(api, world)
+    for number in range(7):
+        acme.project(name=f"Shop {number}")
+        now.advance(1)
+    seen, cursor = [], ""
+    while True:
+        reply = acme.call("GET", f"?limit={limit}{cursor}")
+        assert len(reply.data) <= limit
+        seen += [project["projectName"] for project in reply.data]
+        if not reply.body["pagination"]["hasMore"]:
+            break
+        cursor = f"&cursor={reply.body['pagination']['nextCursor']}"
+    assert seen == [f"Shop {number}" for number in reversed(range(7))]
+
+
+def test_a_cursor_outlives_its_project_and_is_refused_in_another_organization(acme, api, world):
+    for number in range(3):
+        acme.project(name=f"Shop {number}")
+    first = acme.call("GET", "?limit=1")
+    cursor = first.body["pagination"]["nextCursor"]
+    projects.delete_project(projects.get_project(ProjectId.stored(first.data[0]["projectId"])))
+    assert len(acme.call("GET", f"?cursor={cursor}").data) == 2
+    assert Organization(api, world).call("GET", f"?cursor={cursor}").code == "INVALID_PAYLOAD"
+
+
+def test_only_the_requested_organization_is_listed_in_two_calls_or_four_for_a_user(acme, api, world):
+    other = Organization(api, world, owner=acme.owner)
+    for found, project in ((acme, acme.project()), (other, other.project())):
+        for by, expected in ((None, 2), (acme.owner, 4)):
+            found.call("GET", by=by)
+            with recorded_calls() as calls:
+                listed = found.call("GET", f"?organizationId={found.id}", by).data
+            assert [entry["projectId"] for entry in listed] == [project.project_id]
+            assert len(calls) == expected
+
+
+def test_a_project_has_the_fields_of_both_generations(acme):
+    project = acme.project()
+    consent = {"trustedOrigins": ["example.com"], "branding": "assent"}
+    shown = acme.get(project).data
+    assert shown == {
+        "id": project.project_id,
+        "slug": "shop",
+        "name": "Shop",
+        "description": None,
+        "organizationId": acme.id,
+        "organizationSlug": acme.company.slug,
+        "dashboardUrl": f"{acme.pages}/shop",
+        "websites": [
+            {
+                "id": project.websites[0].website_id,
+                "origin": "example.com",
+                "kind": "domain",
+                "primary": True,
+                "audited": False,
+            }
+        ],
+        "consent": {
+            **consent,
+            "backendUrl": None,
+            "dashboardUrl": f"{acme.pages}/shop/consent",
+            "version": "2.0.0",
+        },
+        "projectId": project.project_id,
+        "projectSlug": "shop",
+        "projectName": "Shop",
+        "dashboardURL": f"{acme.pages}/shop",
+        "products": {
+            "consent": {
+                **consent,
+                "instanceId": "ins_" + project.project_id.removeprefix("prj_"),
+                "instanceSlug": "shop",
+                "instanceName": "Shop",
+                "backendURL": None,
+                "dashboardURL": f"{acme.pages}/shop/consent",
+                "backendVersion": "2.0.0",
+            }
+        },
+        "region": "eu-central",
+        "createdAt": "2026-03-04T05:06:07.000Z",
+    }
+    assert acme.get(project, "/consent").data == shown["products"]["consent"]
+
+
+def test_without_consent_it_is_null_in_both_generations_and_does_not_exist_by_itself(acme):
+    project = without_consent(acme.project())
+    shown = acme.get(project).data
+    assert (shown["consent"], shown["products"]) == (None, {"consent": None})
+    assert acme.call("GET").data[0]["products"] == {"consent": None}
+    reply = acme.get(project, "/consent")
+    assert (reply.code, "consent" in reply.error["message"]) == ("NOT_FOUND", True)
+
+
+def test_the_consent_instance_has_the_configured_runtime_and_keeps_its_name_and_slug(acme, monkeypatch):
+    project = acme.project()
+    acme.update(project, projectName="Market")
+    monkeypatch.setitem(settings.__dict__, "consent_runtime_base_url", "https://consent.assent.test")
+    monkeypatch.setitem(settings.__dict__, "consent_runtime_version", "2.1.0")
+    shown = acme.get(project).data
+    current, older = shown["consent"], shown["products"]["consent"]
+    address = f"https://consent.assent.test/{project.consent.instance_id}"
+    assert (current["backendUrl"], current["version"]) == (address, "2.1.0")
+    assert (older["backendURL"], older["backendVersion"]) == (address, "2.1.0")
+    assert (older["instanceName"], older["instanceSlug"]) == ("Shop", "shop")
+    assert older["dashboardURL"].endswith("/projects/market/consent")
+    assert acme.call("GET", f"/{project.consent.instance_id}").code == "NOT_FOUND"
+
+
+def test_a_member_of_several_organizations_reads_it_in_two_calls_until_they_leave(acme, world):
+    person, project = acme.member(), acme.project()
+    world.member(world.company(), person=person)
+    for by in (person, None):
+        acme.get(project, by=by)
+        with recorded_calls() as calls:
+            assert acme.get(project, by=by).status == 200
+        assert len(calls) == 2
+    world.leave(acme.company, person)
+    assert acme.get(project, by=person).code == "NOT_FOUND"
