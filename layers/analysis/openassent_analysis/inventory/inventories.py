@@ -30,11 +30,19 @@ class VendorPackage(NamedTuple):
     path: str
 
 
+class VendorPlace(NamedTuple):
+    """A file that loads a vendor. gated: whether it waits for consent there; None if the analysis can't tell."""
+
+    path: str
+    gated: bool | None = None
+
+
 class UsedVendor(NamedTuple):
     """A vendor that manifests name or that the code loads.
 
-    hosts: some of the hosts that it is loaded from. loading_files: None until the code has been analyzed, or if the
-    analysis doesn't look for vendors of its category. ungated_files: those of them that load it without consent.
+    hosts, places: some of the hosts that it is loaded from, and of the files that load it. loading_files: None until
+    the code has been analyzed, or if the analysis doesn't look for vendors of its category. ungated_files: those of
+    them that load it without consent.
     """
 
     id: str
@@ -44,6 +52,7 @@ class UsedVendor(NamedTuple):
     hosts: tuple[str, ...] = ()
     loading_files: int | None = None
     ungated_files: int | None = None
+    places: tuple[VendorPlace, ...] = ()
 
 
 class Inventory(NamedTuple):

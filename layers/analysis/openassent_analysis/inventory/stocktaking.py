@@ -15,7 +15,14 @@ from typing import Final
 from openassent_analysis.catalogue import Vendor, catalogue
 from openassent_analysis.files import Skipped, read
 from openassent_analysis.inventory import manifests
-from openassent_analysis.inventory.inventories import Inventory, Language, Technology, UsedVendor, VendorPackage
+from openassent_analysis.inventory.inventories import (
+    Inventory,
+    Language,
+    Technology,
+    UsedVendor,
+    VendorPackage,
+    VendorPlace,
+)
 from openassent_analysis.inventory.listing import MAX_MANIFEST_BYTES, Listing
 from openassent_analysis.inventory.technologies import DEFAULT, FRAMEWORK, PACKAGE_MANAGER, Sign, technologies
 from openassent_analysis.report import Examine, Part, Request
@@ -24,9 +31,13 @@ from openassent_analysis.rules import rules
 
 MAX_VENDORS: Final = 100
 MAX_PACKAGES: Final = 3
+MAX_PLACES: Final = 5
 MAX_SECONDS: Final = 20.0
 _MAX_TOTAL_BYTES: Final = 32 * 1024**2
 _HEAD_BYTES: Final = 4_096
+# An inventory is one item of a table, so it leaves out longer paths.
+_MAX_PATH_BYTES: Final = 200
+_FIRST: Final = (False, None, True)
 
 
 def take_inventory(listing: Listing, files: int, folder: Path, examine: Examine) -> Inventory:
@@ -61,7 +72,10 @@ def with_loads(inventory: Inventory, loads: Mapping[str, Loads]) -> Inventory:
     for vendor_id, found in loads.items():
         used = vendors.get(vendor_id) or _used(catalogue().vendors[vendor_id])
         vendors[vendor_id] = used._replace(
-            hosts=tuple(found.hosts), loading_files=found.files, ungated_files=found.ungated
+            hosts=tuple(found.hosts),
+            loading_files=found.files,
+            ungated_files=found.ungated,
+            places=_places(found, is_judged=used.category in looked_for),
         )
     # Keeps the vendors of the manifests if there are too many.
     kept = sorted(vendors.values(), key=lambda it: not it.packages)[:MAX_VENDORS]
@@ -69,6 +83,13 @@ def with_loads(inventory: Inventory, loads: Mapping[str, Loads]) -> Inventory:
         vendors=tuple(sorted(kept, key=lambda it: it.name.lower())),
         truncated=inventory.truncated or len(vendors) > MAX_VENDORS,
     )
+
+
+def _places(found: Loads, *, is_judged: bool) -> tuple[VendorPlace, ...]:
+    """Returns some of the files that load a vendor, those that don't wait for consent first."""
+    short = [place for place in found.places.items() if len(place[0].encode()) <= _MAX_PATH_BYTES]
+    kept = sorted(short, key=lambda place: (_FIRST.index(place[1]), place[0]))[:MAX_PLACES]
+    return tuple(VendorPlace(path, gated if is_judged else None) for path, gated in kept)
 
 
 @cache
