@@ -182,11 +182,9 @@ async def delete_website(access: DeletesOfProject, website_id: WebsiteId) -> Del
 async def list_vendors(access: ListsVendors, limit: Limit = 50, cursor: Cursor = None) -> Page[ProjectVendor]:
     """Lists the vendors that were seen on a project's websites or in its code, or decided on, ordered by `vendorId`.
 
-    The runtime reports those of websites. A scan writes those that it found into the list of its project, and of other
-    projects that are linked to the repository with the same branch and root directory. `repositories` says where each
-    was found, and whether it waits for consent there. A repository that is unlinked disappears in the background.
-
-    A vendor has null in the fields that nothing has set yet.
+    A scan adds those that it found to its project, and to others that are linked to the repository with the same branch
+    and root directory: `repositories` says where, and whether they wait for consent. A repository that is unlinked
+    disappears in the background. Fields that nothing has set yet are null.
     """
 
     def read(project_id: ProjectId) -> tuple[CursorCodec, QueryPage[VendorItem]]:
@@ -206,13 +204,11 @@ async def decide_vendor(access: DecidesVendor, vendor_id: VendorId, body: Vendor
 
     Later scans keep the decision.
 
-    - `approve`: the project may use the vendor. It isn't a permission to load it before consent: a runtime finding
-      reopens if the vendor is seen before consent again, and code findings stay open until the code changes, the vendor
-      is ignored, or someone changes their status.
-    - `ignore`: the next scan also resolves the code findings about loading the vendor. None is raised again.
+    Approving isn't a permission to load the vendor before consent. The runtime finding reopens if the vendor is seen
+    before consent again, and code findings stay open until the code changes, the vendor is ignored, or someone changes
+    their status. If it is ignored, the next scan also resolves code findings about loading it.
 
-    A vendor of the catalog, which has the IDs of scans, can be decided on before it is seen; `inboxItemId` is then
-    null. An ID that is neither seen nor in the catalog is 404.
+    A vendor of the catalog can be decided on before it is seen; `inboxItemId` is then null.
     """
     state = vendors.STATES[body.decision]
     return VendorDecision(

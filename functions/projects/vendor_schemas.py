@@ -16,9 +16,8 @@ class VendorDecisionCreate(Wire):
     """A decision about a vendor."""
 
     decision: Literal["approve", "ignore"] = Field(
-        description="`approve` says that the project may use the vendor, once visitors have consented: it settles the "
-        "finding that the vendor is new. `ignore` says that nothing about loading the vendor matters: it settles its "
-        "code findings, too.",
+        description="`approve`: the project may use the vendor after consent. `ignore`: it doesn't matter, also "
+        "without consent.",
         examples=["approve"],
     )
 
@@ -54,39 +53,31 @@ class VendorEvidence(Wire):
 class VendorPlace(Wire):
     """A file that loads a vendor, or a package manifest that names it."""
 
-    path: str = Field(description="The path, relative to the repository's root.", examples=["src/index.html"])
+    path: str = Field(description="The path in the repository.", examples=["index.html"])
     url: str = Field(
         description="The file at the scanned commit.",
         json_schema_extra={"format": "uri"},
-        examples=["https://github.com/acme/shop/blob/1f0c2b9e7d3a4a559a516f1f8f0c9a11d2e3f4a5/src/index.html"],
+        examples=["https://github.com/acme/shop/blob/1f0c2b9/index.html"],
     )
     gated: bool | None = Field(
-        description="Whether the vendor waits for consent in this file. Null if the scan can't tell, for a manifest, "
-        "and for kinds of vendors whose loading isn't assessed.",
+        description="Whether the vendor waits for consent there. Null if that is unknown, and for manifests.",
         examples=[False],
     )
-    package: str | None = Field(
-        description="The vendor's package, if the file is a manifest that names it.", examples=[None]
-    )
+    package: str | None = Field(description="The package that the manifest names.", examples=[None])
 
 
 class VendorInCode(Wire):
-    """A vendor in the code of a repository, as the latest scan that could tell saw it."""
+    """A vendor in a repository, as the latest scan that could tell saw it."""
 
     repository_id: str = Field(description="The repository's ID.", examples=["rep_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"])
     repository_name: str = Field(description="The repository's name.", examples=["shop"])
     scan_id: str = Field(description="The scan's ID.", examples=["scn_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"])
-    scanned_at: Timestamp = Field(description="The time the scan was created.")
-    found: bool = Field(
-        description="Whether the scan found the vendor. If not, an earlier scan did, and it is gone since.",
-        examples=[True],
-    )
-    before_consent: bool = Field(
-        description="Whether one of the places loads the vendor without waiting for consent.", examples=[True]
-    )
+    scanned_at: Timestamp = Field(description="The time of the scan.")
+    found: bool = Field(description="Whether the scan found the vendor. If not, an earlier one did.", examples=[True])
+    before_consent: bool = Field(description="Whether one of the places doesn't wait for consent.", examples=[True])
     places: list[VendorPlace] = Field(
-        description="Some of the places, those without consent first. Unless the scan's `access` is `full`, only "
-        "manifests and the files of readable findings."
+        description="Some places, those without consent first. If the scan is locked or a preview: manifests and the "
+        "files of readable findings."
     )
 
     @classmethod
@@ -118,8 +109,8 @@ class ProjectVendor(Wire):
     first_seen_at: OptionalTimestamp = Field(description="The time of the earliest detection on a website.")
     last_seen_at: OptionalTimestamp = Field(description="The time of the latest detection on a website.")
     repositories: list[VendorInCode] = Field(
-        description="The linked repositories in whose code scans found the vendor, the latest scan first. Scans of "
-        "pull requests don't count."
+        description="The linked repositories in which scans found the vendor, the latest first. Those of pull requests "
+        "don't count."
     )
 
     @classmethod

@@ -53,7 +53,13 @@ class Components:
         return found, [error.name for error in errors if "." in error.name]
 
     def parameter(self, parameter: Object) -> Object:
-        """Returns a reference. If a different component has the name, the new one stays inline in its operation."""
+        """Returns a reference. If different components have its name, it stays inline in its operation.
+
+        One that differs from the first of its name, such as an ID in a path from a filter of a list, has another name.
+        """
         name = parameter["name"].replace("-", "")
         name = name[0].upper() + name[1:]
-        return reference("parameters", name) if self.parameters.setdefault(name, parameter) == parameter else parameter
+        for own in (name, f"{parameter['in'].title()}{name}"):
+            if self.parameters.setdefault(own, parameter) == parameter:
+                return reference("parameters", own)
+        return parameter
