@@ -290,10 +290,12 @@ def _with_link(repository: RepositoryItem, link: Link) -> tuple[Link, ...]:
     return (*others[:place], link, *others[place:])
 
 
-def unlink_project(repository_id: RepositoryId, project_id: ProjectId, caller_id: str | None = None) -> RepositoryItem:
+def unlink_project(
+    repository_id: RepositoryId, project_id: ProjectId, caller_id: str | None = None, *, is_deleted: bool = False
+) -> RepositoryItem:
     """Removes the project's link. If there is a caller, it must be an admin. Returns the updated repository.
 
-    The project's vendors forget the repository in the background. Raises UnknownRepository, NotLinked, Forbidden.
+    The project's vendors forget the repository in the background, unless the project is deleted. Raises UnknownRepository, NotLinked, Forbidden.
     """
 
     def write() -> RepositoryItem:
@@ -304,8 +306,9 @@ def unlink_project(repository_id: RepositoryId, project_id: ProjectId, caller_id
         legs: dict[str, Leg] = {
             **admin_check(caller_id, repository_id.organization_id),
             "repository": _replace_links(repository, links),
-            "deletion": deletion_items.work_item(f"{deletion_items.UNLINKED}{repository_id}"),
         }
+        if not is_deleted:
+            legs["deletion"] = deletion_items.work_item(f"{deletion_items.UNLINKED}{repository_id}")
         _transact(legs, _link_record(repository, links, project_id))
         return replace(repository, links=links)
 

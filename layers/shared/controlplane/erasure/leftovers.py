@@ -159,7 +159,7 @@ def remove_links(subject: Subject, after: str | None) -> str | None:
         if any(link["projectId"] == subject.subject_id for link in item["links"]):
             with suppress(NotLinked, UnknownRepository):
                 project_id = ProjectId.stored(subject.subject_id)
-                repositories.unlink_project(RepositoryId.stored(item["repositoryId"]), project_id)
+                repositories.unlink_project(RepositoryId.stored(item["repositoryId"]), project_id, is_deleted=True)
     return page.next_sk
 
 
