@@ -28,9 +28,9 @@ def publish_uses(
 
     readable: the findings that the scan's access shows. is_known: whether the scan knows what is in a file.
     """
-    (inventory,) = reads.list_inventories([scan.scan_id])
-    found = _found(scan, inventory, readable)
-    _record(scan, found, _knows_nothing if inventory.truncated else is_known, lease)
+    for inventory in reads.list_inventories([scan.scan_id]):  # none if the scan was deleted with its project
+        found = _found(scan, inventory, readable)
+        _record(scan, found, _knows_nothing if inventory.truncated else is_known, lease)
 
 
 def publish_unlocked_uses(scan: ScanItem) -> None:
