@@ -1,8 +1,11 @@
 """The error responses of an operation: from its access, its parameters, its body, and its route's declarations."""
 
 import json
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple
+
+import yaml
 
 from controlplane.access.access import AddressNotAllowed, NotForLimitedKeys, Requires, UserTokenRequired
 from controlplane.access.anonymous import Anonymous
@@ -26,55 +29,8 @@ from controlplane.platform.core.errors import (
 from controlplane.platform.http.callers import Caller
 from controlplane.platform.http.route import ControlRoute, refusals_of
 
-_PREPARATION = "spr_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"
-_SCAN = "scn_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"
-_REPOSITORY = "rep_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"
-# Constructor arguments of the errors that describe the state they found, by group and class.
-_ARGUMENTS: dict[str, tuple[Any, ...]] = {
-    "findings.ScanNotCompleted": (SimpleNamespace(scan_id=_SCAN, status="running"),),
-    "findings.ScanWithoutResult": (SimpleNamespace(scan_id=_SCAN, status="failed"),),
-    "findings.UnlockRequired": (SimpleNamespace(scan_id=_SCAN, unlock_credits=50, locked_count=14),),
-    "RateLimited": (12,),
-    "InsufficientScope": ("projects.read",),
-    "device_auth.InvalidScope": ("There is no scope named projects.",),
-    "feedback.HourlyQuotaReached": (2_340,),
-    "inbox.StaleVersion": (SimpleNamespace(version="7b1e0c94a2d84f6f9d35c1e8b2a6f013", status="accepted"),),
-    "invitations.AlreadyInvited": ("inv_3f8k2m9q7r1s5t6v01jq2m4n5p6r7s8t9v", 1_773_205_567),
-    "invitations.TooManyInvitations": (100, 100),
-    "issues.CreationRefused": ("issues-disabled",),
-    "issues.FindingsLocked": (_SCAN,),
-    "issues.HasAnotherIssue": (42,),
-    "issues.LinkRefused": ("issue-not-found",),
-    "issues.NotACodeFinding": ("runtime",),
-    "issues.RepositoryNotLinked": (_REPOSITORY,),
-    "members.OwnsTooMany": (20,),
-    "organizations.OwnsTooMany": (20, 20),
-    "organizations.SlugTaken": ("acme", ["acme-2", "acme-3", "acme-4"]),
-    "projects.ProjectLimitReached": ("pro", 200),
-    "projects.UnsupportedRegion": ("eu-centre",),
-    "projects.UnusableOrigin": (["websites"], {0: "The scheme looks like a misspelled https. Write https://."}),
-    "resends.ResentTooOften": ("invitation", 3),
-    "unlocks.InsufficientCredits": (20, 50),
-    "unlocks.NothingToUnlock": ("running",),
-    "requests.ScanInProgress": (_PREPARATION, _SCAN),
-    "projects.WebsiteRemovalNeedsAdmin": (
-        [SimpleNamespace(website_id="web_01kb2m3n4p5q6r7s8t", origin="shop.example.com")],
-    ),
-}
-# The same errors with other details, under their own names.
-_VARIANTS: dict[str, tuple[str, tuple[Any, ...]]] = {
-    "requests.ScanInProgress": ("scans.ScanInPreparation", (_PREPARATION, None)),
-}
-# Details of errors that can't be constructed directly, because the constructor needs the table.
-_DETAILS: dict[str, Any] = {
-    "KeyOfAnotherRequest": [
-        {
-            "code": "idempotency_key_reused",
-            "message": "This key was used with another request. Use a new one.",
-            "path": ["Idempotency-Key"],
-        }
-    ],
-}
+# Arguments and details of the errors that describe the state they found.
+_EXAMPLES = yaml.safe_load(Path(__file__).with_name("errors.yaml").read_text(encoding="utf-8"))
 # Modules that most rooms have.
 _SAME_IN_EACH_ROOM = {"routes", "store", "changes", "rules", "service", "items", "errors"}
 _INVALID = InvalidPayload.at(["name"], "Field required", "missing")
@@ -102,9 +58,18 @@ def _name(kind: type[ApiError]) -> str:
 def _example(kind: type[ApiError]) -> ApiError:
     """Returns an error of the class, as an operation raises it."""
     name = _name(kind)
-    if name not in _DETAILS:
-        return kind(*_ARGUMENTS.get(name, ()))
-    return kind(details=_DETAILS[name])
+    if name in _EXAMPLES["details"]:
+        return kind(details=_EXAMPLES["details"][name])
+    return kind(*map(_argument, _EXAMPLES["arguments"].get(name, ())))
+
+
+def _argument(written: Any) -> Any:
+    """Returns a constructor's argument, with an object for each mapping of names."""
+    if isinstance(written, list):
+        return [_argument(part) for part in written]
+    if isinstance(written, dict) and all(isinstance(key, str) for key in written):
+        return SimpleNamespace(**written)
+    return written
 
 
 def _describe(error: ApiError, name: str | None = None) -> ErrorResponse:
@@ -120,9 +85,8 @@ def enveloped(route: ControlRoute, operation: dict[str, Any]) -> list[ErrorRespo
     found = [_describe(_INVALID), *_of_access(route), *_of_request(route, operation)]
     for kind in refusals_of(route.service_endpoint):
         found.append(_describe(_example(kind)))
-        if variant := _VARIANTS.get(_name(kind)):
-            name, arguments = variant
-            found.append(_describe(kind(*arguments), name))
+        if variant := _EXAMPLES["variants"].get(_name(kind)):
+            found.append(_describe(kind(*variant["arguments"]), variant["name"]))
     found += [_describe(_example(RateLimited)), _describe(InternalError()), _describe(DatabaseUnavailable())]
     by_name = {error.name: error for error in found}
     return sorted(by_name.values(), key=lambda error: error.status)
