@@ -12,12 +12,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, NamedTuple
 
-from ast_grep_py import Config, Relation, Rule, SgNode, SgRoot
+from ast_grep_py import Config, SgNode, SgRoot
 
 from openassent_analysis.catalogue import Vendor
 from openassent_analysis.files import without_open_comments
 from openassent_analysis.functions import FUNCTIONS
 from openassent_analysis.inserting import inserters_of
+from openassent_analysis.reading import resource
 
 SCRIPTS: Final = frozenset({"javascript", "typescript", "tsx"})
 
@@ -37,91 +38,16 @@ _PAGE: Final = re.compile(r"<(?i:!doctype|html|head)\b")
 _LOADS_IN_PAGE: Final = re.compile(r"<(?i:script|iframe)\b")
 _SUBSTITUTION: Final = re.compile(r"\$\{[^{}]*\}")
 _ESCAPED: Final = re.compile(r"(<?)\\(?:[nrt]|(.))", re.DOTALL)
-_CONSTANTS: Final[Config] = {
-    "rule": {
-        "any": [
-            {"kind": "variable_declarator", "has": {"field": "value", "regex": r"['\"`]"}},
-            {"kind": "assignment_expression", "has": {"field": "right", "regex": r"['\"`]"}},
-            # The functions' results.
-            {"kind": "function_declaration", "has": {"field": "body", "regex": r"return[^;]{0,200}['\"`]"}},
-            {"kind": "method_definition", "has": {"field": "body", "regex": r"return[^;]{0,200}['\"`]"}},
-        ]
-    }
-}
+_CONSTANTS: Final = resource("queries")["constants"]
 _LONGEST_NAME: Final = 200
 # window.name and window["name"], which code also calls by the name alone.
 _GLOBAL: Final = re.compile(r"""^(?:window|globalThis|self)(?:\.|\[["'])([\w$]+)(?:["']\])?$""")
 _MAX_VALUES: Final = 4
 _SCRIPT_ELEMENTS: Final[Config] = {"rule": {"kind": "script_element"}}
-_TEXTS: Final[list[Rule]] = [{"kind": "template_string"}, {"kind": "string"}]
-_PLACES_OF_SCRIPTS: Final[list[Relation]] = [
-    # Script text that code assigns to an element, or gives to createTextNode.
-    {
-        "kind": "assignment_expression",
-        "has": {"field": "left", "regex": r"\.(?:innerHTML|innerText|text|textContent)$"},
-    },
-    {
-        "kind": "arguments",
-        "inside": {"kind": "call_expression", "has": {"field": "function", "regex": r"\.createTextNode$"}},
-    },
-    # {innerHTML: "…"}, as frameworks configure a page's head.
-    {"kind": "pair", "has": {"field": "key", "regex": "^['\"]?(__html|innerHTML)"}},
-    # {tag: "script", content: "…"}, as Starlight does.
-    {
-        "kind": "pair",
-        "has": {"field": "key", "regex": "^['\"]?content['\"]?$"},
-        "inside": {"kind": "object", "has": {"kind": "pair", "regex": r"^['\"]?tag['\"]?\s*:\s*['\"]script['\"]$"}},
-    },
-    # ["script", {}, "…"], as VitePress does.
-    {"kind": "array", "has": {"kind": "string", "regex": "^.script.$"}},
-]
-_WRITTEN_SCRIPTS: Final[list[Rule]] = [
-    *(Rule(any=_TEXTS, inside=place) for place in _PLACES_OF_SCRIPTS),
-    # Markup that a site generator's plugin adds to every page.
-    {
-        "any": _TEXTS,
-        "regex": r"^.\s*<script\b",
-        "inside": {
-            "kind": "arguments",
-            "inside": {
-                "kind": "call_expression",
-                "has": {"field": "function", "regex": r"\.(?:register|inject\w{0,20})$"},
-            },
-        },
-    },
-]
-_PAGES_IN_STRINGS: Final[Rule] = {
-    "any": _TEXTS,
-    "regex": r"^.\s*(?:<!--[^>]*>\s*)?<(?i:!doctype|html|head)\b",
-}
-# The places of markup in code: a function's result, or a value of a name or a property.
-PLACE_OF_MARKUP: Final[Relation] = {
-    "any": [
-        {"kind": "return_statement"}, {"kind": "arrow_function"}, {"kind": "variable_declarator"},
-        {"kind": "assignment_expression"}, {"kind": "pair"}, {"kind": "call_expression"},
-    ],
-}  # fmt: skip
-# Markup with a script element.
-_MARKUP_WITH_SCRIPTS: Final[Rule] = {
-    "any": _TEXTS,
-    "regex": r"^.\s*<(?:[^`]*<)?[Ss]cript\b",
-    "inside": PLACE_OF_MARKUP,
-}
-_SCRIPTS_IN_JSX: Final[Config] = {
-    "rule": {
-        "any": [
-            {
-                "kind": "template_string",
-                "inside": {"kind": "jsx_expression", "inside": {"kind": "jsx_element", "regex": "^<[Ss]cript"}},
-            },
-            *_WRITTEN_SCRIPTS,
-            _PAGES_IN_STRINGS,
-            _MARKUP_WITH_SCRIPTS,
-        ],
-    }
-}
+PLACE_OF_MARKUP: Final = resource("queries")["place_of_markup"]
+_SCRIPTS_IN_JSX: Final = resource("queries")["scripts_in_jsx"]
 _CODE: Final = re.compile(r"[(=]")
-_SCRIPTS_IN_STRINGS: Final[Config] = {"rule": {"any": [*_WRITTEN_SCRIPTS, _PAGES_IN_STRINGS, _MARKUP_WITH_SCRIPTS]}}
+_SCRIPTS_IN_STRINGS: Final = resource("queries")["scripts_in_strings"]
 
 
 class Loaded(NamedTuple):

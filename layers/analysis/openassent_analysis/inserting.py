@@ -4,30 +4,16 @@ from __future__ import annotations
 
 from typing import Final
 
-from ast_grep_py import Config, SgNode
+from ast_grep_py import SgNode
 
 from openassent_analysis.functions import FUNCTIONS
+from openassent_analysis.reading import resource
 
-_SOURCES: Final[Config] = {
-    "rule": {
-        "any": [
-            {"kind": "assignment_expression", "has": {"field": "left", "regex": r"\.src$"}},
-            {
-                "kind": "call_expression",
-                "all": [
-                    {"has": {"field": "function", "regex": r"\.setAttribute$"}},
-                    {"has": {"field": "arguments", "regex": r"^\(\s*['\"`]src['\"`]"}},
-                ],
-            },
-        ]
-    }
-}
+_SOURCES: Final = resource("queries")["set_sources"]
 _NAMED: Final = frozenset({
     "variable_declarator", "pair", "assignment_expression", "public_field_definition", "field_definition",
 })  # fmt: skip
-_PARAMETERS: Final[Config] = {
-    "rule": {"any": [{"kind": "identifier"}, {"kind": "shorthand_property_identifier_pattern"}]}
-}
+_PARAMETERS: Final = resource("queries")["parameters"]
 _ELEMENTS: Final = ("script", "iframe")
 _MAX_PLACES: Final = 40
 _MAX_ANCESTORS: Final = 60

@@ -15,18 +15,10 @@ from openassent_analysis.gates.context import RUNS, WAITS, Found, Reader, any_of
 from openassent_analysis.gates.events import Refused
 from openassent_analysis.gates.index import MAX_ANCESTORS, Place
 from openassent_analysis.gating import DEFAULT
+from openassent_analysis.reading import pattern_of, resource
 
-_HANDS_ON: Final = re.compile(
-    r"(?:React\.)?(?:useCallback|memo|forwardRef|useEvent|debounce|throttle|once|observer|async|withRouter"
-    r"|defineComponent|dynamic|lazy)"
-)
-# Methods that run when their component or class is used.
-_LIFECYCLE: Final = frozenset({
-    "constructor", "render", "componentDidMount", "componentDidUpdate", "componentWillMount",
-    "mounted", "created", "beforeMount", "beforeCreate", "setup", "ngOnInit", "ngAfterViewInit", "ngAfterContentInit",
-    "connectedCallback", "head", "updated", "activated", "async", "onMounted", "data", "install", "enhanceApp",
-    "serverPrefetch", "fetch", "UNSAFE_componentWillMount",
-})  # fmt: skip
+_HANDS_ON: Final = pattern_of(resource("frameworks")["hands_on"])
+_LIFECYCLE: Final = frozenset(resource("frameworks")["lifecycle"])
 _MAX_USES: Final = 20
 _AROUND: Final = frozenset({"call_expression", "arguments", "parenthesized_expression", "as_expression"})
 _WORD: Final = re.compile(r"[\w$]+")

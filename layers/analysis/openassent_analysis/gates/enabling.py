@@ -5,18 +5,14 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from ast_grep_py import Config, SgNode
+from ast_grep_py import SgNode
 
 from openassent_analysis.blocks import Block
 from openassent_analysis.gates.context import Reader
 from openassent_analysis.gates.markup import meaning_of_script
+from openassent_analysis.reading import resource
 
-_OPTIONS: Final[Config] = {
-    "rule": {
-        "kind": "pair",
-        "has": {"field": "key", "regex": "^[\"']?(?:bootstrap|enabled|autoInit|trackingEnabled)[\"']?$"},
-    }
-}
+_OPTIONS: Final = resource("queries")["enabling_options"]
 _MAX_OPTIONS: Final = 10
 # <GoogleAnalytics enabled={allowed} /> of Svelte, <google-analytics :enabled="allowed" /> of Vue
 _ENABLED: Final = re.compile(r"""\s:?enabled=(?:\{|["'])([^{}"'<>]{1,200})""")

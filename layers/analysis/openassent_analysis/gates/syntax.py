@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Final
 
-from ast_grep_py import SgNode
+from ast_grep_py import Config, SgNode
 
 from openassent_analysis.functions import FUNCTIONS
 from openassent_analysis.gates.index import Index
 
 MAX_TEXT: Final = 400
 _MAX_RETURNS: Final = 20
-_RETURNS: Final = {"rule": {"kind": "return_statement"}}
+_RETURNS: Final[Config] = {"rule": {"kind": "return_statement"}}
 _CONSTANTS: Final = frozenset({"string", "number", "true", "false", "null", "undefined"})
 
 
@@ -47,7 +47,7 @@ def returns_of(function: SgNode) -> list[SgNode]:
         inner = body.child(1) if body.kind() == "parenthesized_expression" else body
         return [inner] if inner is not None else []
     found = []
-    for statement in function.find_all(_RETURNS):  # type: ignore[call-overload]
+    for statement in function.find_all(_RETURNS):
         around = next((it for it in statement.ancestors() if it.kind() in FUNCTIONS), None)
         value = statement.child(1)
         if around == function and value is not None and value.is_named():
