@@ -42,7 +42,7 @@ from typing import Any
 
 from openassent import models, values
 from openassent._async._pages import AsyncPages
-from openassent._async._resource import AsyncResource
+from openassent._async._pages import AsyncResource
 from openassent._calls import OMIT, Omit, change, create, get, given, nullable, path
 '''
 
