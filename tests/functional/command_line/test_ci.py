@@ -10,7 +10,7 @@ from cli.tests.support.shell import run_git
 from controlplane.code_host import repositories
 from controlplane.scans import failures
 from controlplane.scans.items import Failure, ScanItem
-from openassent_cli.exits import Exit
+from openassent_cli.problems import Exit
 from tests.functional.command_line.conftest import Shell
 from tests.functional.command_line.office import Office
 from tests.functional.conftest import FakeClock

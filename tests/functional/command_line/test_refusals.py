@@ -9,9 +9,8 @@ from rich.console import Console
 from cli.tests.support.script import ADDRESS
 from openassent import ApiError
 from openassent_cli import credentials, profiles
-from openassent_cli.exits import Exit
 from openassent_cli.failures import ending, problem_of
-from openassent_cli.problems import Problem
+from openassent_cli.problems import Exit, Problem
 from openassent_cli.profiles import Profile
 from tests.functional.command_line.cases import CASES
 from tests.functional.command_line.conftest import Shell

@@ -8,8 +8,7 @@ from pydantic import BaseModel, ValidationError
 
 from openassent._bodies import json_of
 from openassent._calls import Call, Page
-from openassent._clock import monotonic, sleep_async
-from openassent._retries import failure_of, pause_before_retry
+from openassent._retries import failure_of, monotonic, pause_before_retry, sleep_async
 from openassent.errors import AssentError, MalformedResponse, error_of
 
 M = TypeVar("M", bound=BaseModel)

@@ -8,11 +8,10 @@ from urllib.parse import parse_qsl
 import typer
 
 from openassent import Assent
-from openassent_cli.exits import Exit
 from openassent_cli.finding import organization_id
 from openassent_cli.invocation import invocation
 from openassent_cli.output import print_json
-from openassent_cli.problems import Problem
+from openassent_cli.problems import Exit, Problem
 
 _ORGANIZATION = "{org}"
 

@@ -6,8 +6,7 @@ import typer
 from rich.text import Text
 
 from openassent.models import Evidence
-from openassent_cli.commands.shared import DEFAULT_LIMIT, DryRun, Group, Limit
-from openassent_cli.durations import Duration
+from openassent_cli.commands.shared import DEFAULT_LIMIT, DryRun, Duration, Group, Limit
 from openassent_cli.finding import project_id, repository_id
 from openassent_cli.invocation import invocation
 from openassent_cli.output import done, print_code, print_json, print_text, show_list

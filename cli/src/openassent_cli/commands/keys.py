@@ -5,8 +5,7 @@ from typing import Annotated
 import typer
 
 from openassent import Assent
-from openassent_cli.commands.shared import DEFAULT_LIMIT, DryRun, Group, Limit, Yes, confirm
-from openassent_cli.durations import Duration
+from openassent_cli.commands.shared import DEFAULT_LIMIT, DryRun, Duration, Group, Limit, Yes, confirm
 from openassent_cli.finding import found_by_name, project_id
 from openassent_cli.invocation import invocation
 from openassent_cli.output import done, show_list, show_secret

@@ -6,10 +6,9 @@ import typer
 
 from openassent import Assent
 from openassent_cli.commands.shared import DEFAULT_LIMIT, DryRun, Group, Limit, Yes, confirm
-from openassent_cli.exits import Exit
 from openassent_cli.invocation import invocation
 from openassent_cli.output import done, show_list
-from openassent_cli.problems import Problem
+from openassent_cli.problems import Exit, Problem
 
 app = Group("Members of the organization.")
 Member = Annotated[str, typer.Argument(metavar="MEMBER", help="The member's ID or email address.")]

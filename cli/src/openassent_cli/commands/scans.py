@@ -8,11 +8,10 @@ import typer
 
 from openassent.models import Issue, ScanDetail
 from openassent_cli.commands.shared import DEFAULT_LIMIT, DryRun, Group, Limit, Priority, Yes, confirm
-from openassent_cli.exits import Exit
 from openassent_cli.finding import project_id, repository_id
 from openassent_cli.invocation import invocation, note
 from openassent_cli.output import done, print_json, show, show_list
-from openassent_cli.problems import Problem
+from openassent_cli.problems import Exit, Problem
 from openassent_cli.progress import FileProgress, ScanProgress
 from openassent_cli.reports import Format
 
