@@ -7,8 +7,7 @@ from enum import Enum
 from functools import lru_cache
 from typing import Final
 
-from openassent_analysis.modules import COMPONENT_FILES
-from openassent_analysis.prose import CONTENT, is_for_content
+from openassent_analysis.modules import COMPONENT_FILES, CONTENT, is_for_content
 from openassent_analysis.reading import pattern_of, resource
 
 

@@ -7,15 +7,14 @@ from typing import Final
 
 from ast_grep_py import SgNode
 
-from openassent_analysis.functions import FUNCTIONS
 from openassent_analysis.gates import words
 from openassent_analysis.gates.context import Reader
 from openassent_analysis.gates.implied import GIVEN, NOTHING, UNCLEAR, Implied, either_of
-from openassent_analysis.gates.index import Declared, Place
+from openassent_analysis.gates.index import Declared, Place, arguments_of, callee_of
 from openassent_analysis.gates.origins import in_project
-from openassent_analysis.gates.syntax import arguments_of, callee_of
 from openassent_analysis.gating import Export
 from openassent_analysis.reading import pattern_of, resource
+from openassent_analysis.statements import FUNCTIONS
 
 # Events by which a visitor asks for something on one element.
 _ASKS_FOR: Final = re.compile(

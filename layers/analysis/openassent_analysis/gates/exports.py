@@ -9,15 +9,14 @@ from typing import Final
 from ast_grep_py import Config, SgNode
 
 from openassent_analysis.blocks import SCRIPTS, Block
-from openassent_analysis.functions import FUNCTIONS
 from openassent_analysis.gates import markup, words
 from openassent_analysis.gates.context import Reader
 from openassent_analysis.gates.implied import NEVER, NOTHING, Implied, either_of
-from openassent_analysis.gates.index import Declared, Place
+from openassent_analysis.gates.index import Declared, Place, arguments_of, returns_of
 from openassent_analysis.gates.origins import declared_as
-from openassent_analysis.gates.syntax import arguments_of, returns_of
 from openassent_analysis.gating import DEFAULT, Provider
 from openassent_analysis.reading import resource
+from openassent_analysis.statements import FUNCTIONS
 
 _STORES: Final = frozenset(
     {"create", "createStore", "defineStore", "persist", "persisted", "persistentAtom", "atomWithStorage", "createSlice"}

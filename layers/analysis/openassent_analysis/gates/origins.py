@@ -8,7 +8,6 @@ from typing import Final
 from ast_grep_py import SgNode
 
 from openassent_analysis.blocks import Block
-from openassent_analysis.functions import FUNCTIONS
 from openassent_analysis.gates import states, words
 from openassent_analysis.gates.context import Reader
 from openassent_analysis.gates.implied import (
@@ -25,11 +24,19 @@ from openassent_analysis.gates.implied import (
     both,
     either,
 )
-from openassent_analysis.gates.index import Declared
-from openassent_analysis.gates.syntax import MAX_TEXT, arguments_of, callee_of, constant_of, is_constant, returns_of
+from openassent_analysis.gates.index import (
+    MAX_TEXT,
+    Declared,
+    arguments_of,
+    callee_of,
+    constant_of,
+    is_constant,
+    returns_of,
+)
 from openassent_analysis.gates.texts import by_name
 from openassent_analysis.gating import WHOLE, Export
 from openassent_analysis.reading import pattern_of, resource
+from openassent_analysis.statements import FUNCTIONS
 
 _STORAGE: Final = pattern_of(resource("consent-words")["stores"])
 _STORAGE_OBJECT: Final = re.compile(

@@ -8,7 +8,6 @@ from typing import Final
 from ast_grep_py import SgNode
 
 from openassent_analysis.blocks import Block
-from openassent_analysis.functions import FUNCTIONS
 from openassent_analysis.gates import words
 from openassent_analysis.gates.context import Reader
 from openassent_analysis.gates.implied import (
@@ -24,10 +23,10 @@ from openassent_analysis.gates.implied import (
     either,
     either_of,
 )
-from openassent_analysis.gates.index import Declared, Place
-from openassent_analysis.gates.syntax import arguments_of, callee_of, is_constant, returns_of
+from openassent_analysis.gates.index import Declared, Place, arguments_of, callee_of, is_constant, returns_of
 from openassent_analysis.gates.texts import by_name
 from openassent_analysis.reading import resource
+from openassent_analysis.statements import FUNCTIONS
 
 _SETTERS: Final = frozenset({"set", "next", "update", "setState"})
 _WRITES: Final = resource("queries")["storage_writes"]
