@@ -10,22 +10,8 @@ import yaml
 from controlplane.access.access import AddressNotAllowed, NotForLimitedKeys, Requires, UserTokenRequired
 from controlplane.access.anonymous import Anonymous
 from controlplane.access.idempotency import AnswerLost, KeyOfAnotherRequest, RequestInFlight
-from controlplane.platform.core.errors import (
-    ApiError,
-    DatabaseUnavailable,
-    Forbidden,
-    IncompleteCredential,
-    InsufficientScope,
-    InternalError,
-    InvalidPayload,
-    NotFound,
-    PayloadTooLarge,
-    PlanRequired,
-    RateLimited,
-    RouteNotFound,
-    Unauthorized,
-    UnsupportedMediaType,
-)
+from controlplane.platform.core import errors
+from controlplane.platform.core.errors import ApiError
 from controlplane.platform.http.callers import Caller
 from controlplane.platform.http.route import ControlRoute, refusals_of
 
@@ -33,7 +19,9 @@ from controlplane.platform.http.route import ControlRoute, refusals_of
 _EXAMPLES = yaml.safe_load(Path(__file__).with_name("errors.yaml").read_text(encoding="utf-8"))
 # Modules that most rooms have.
 _SAME_IN_EACH_ROOM = {"routes", "store", "changes", "rules", "service", "items", "errors"}
-_INVALID = InvalidPayload.at(["name"], "Field required", "missing")
+# Errors of every operation.
+_OF_EACH = (errors.RateLimited, errors.InternalError, errors.DatabaseUnavailable)
+_INVALID = errors.InvalidPayload.at(["name"], "Field required", "missing")
 
 
 class ErrorResponse(NamedTuple):
@@ -87,7 +75,7 @@ def enveloped(route: ControlRoute, operation: dict[str, Any]) -> list[ErrorRespo
         found.append(_describe(_example(kind)))
         if variant := _EXAMPLES["variants"].get(_name(kind)):
             found.append(_describe(kind(*variant["arguments"]), variant["name"]))
-    found += [_describe(_example(RateLimited)), _describe(InternalError()), _describe(DatabaseUnavailable())]
+    found += [_describe(_example(kind)) for kind in _OF_EACH]
     by_name = {error.name: error for error in found}
     return sorted(by_name.values(), key=lambda error: error.status)
 
@@ -98,9 +86,9 @@ def in_oauth(route: ControlRoute) -> list[ErrorResponse]:
     if anonymous is None:
         return []
     (dialect,) = anonymous.dialects.values()
-    kinds = [*refusals_of(route.service_endpoint), PayloadTooLarge, RateLimited, InternalError, DatabaseUnavailable]
+    kinds = [*refusals_of(route.service_endpoint), errors.PayloadTooLarge, *_OF_EACH]
     found = {}
-    for error in (InvalidPayload.at(["token"], "This parameter is missing.", "missing"), *map(_example, kinds)):
+    for error in (errors.InvalidPayload.at(["token"], "This parameter is missing.", "missing"), *map(_example, kinds)):
         answer = dialect.failure(error, Caller())
         body = json.loads(bytes(answer.body))
         headers = ("Retry-After",) if "retry-after" in answer.headers else ()
@@ -112,27 +100,27 @@ def in_oauth(route: ControlRoute) -> list[ErrorResponse]:
 def _of_access(route: ControlRoute) -> list[ErrorResponse]:
     requires = route.requirements_as(Requires)
     if requires is None:
-        return [_describe(RouteNotFound())] if route.requirements_as(Anonymous) is not None else []
-    found = [_describe(error()) for error in (Unauthorized, IncompleteCredential, PlanRequired)]
+        return [_describe(errors.RouteNotFound())] if route.requirements_as(Anonymous) is not None else []
+    found = [_describe(error()) for error in (errors.Unauthorized, errors.IncompleteCredential, errors.PlanRequired)]
     if requires.accepts_keys:
         found.append(_describe(AddressNotAllowed()))
         if not requires.keeps_to_projects:
             found.append(_describe(NotForLimitedKeys()))
     if requires.scope is not None:
-        found.append(_describe(_example(InsufficientScope)))
+        found.append(_describe(_example(errors.InsufficientScope)))
     if requires.user_token and requires.keys_can_have_scope:
         found.append(_describe(UserTokenRequired()))
     if requires.organization == "query" or requires.role != "member":
-        found.append(_describe(Forbidden()))
+        found.append(_describe(errors.Forbidden()))
     if requires.organization == "path" or requires.resource is not None:
-        found.append(_describe(NotFound()))
+        found.append(_describe(errors.NotFound()))
     return found
 
 
 def _of_request(route: ControlRoute, operation: dict[str, Any]) -> list[ErrorResponse]:
     found = []
     if route.body_field is not None:
-        found += [_describe(PayloadTooLarge()), _describe(UnsupportedMediaType())]
+        found += [_describe(errors.PayloadTooLarge()), _describe(errors.UnsupportedMediaType())]
     if any(parameter["name"] == "Idempotency-Key" for parameter in operation.get("parameters", ())):
         found += [_describe(_example(kind)) for kind in (KeyOfAnotherRequest, RequestInFlight, AnswerLost)]
     return found

@@ -90,7 +90,7 @@ def test_a_pull_request_is_opened_pushed_to_closed_and_reopened(person):
 
 def test_a_push_an_issue_and_a_check_run_are_sent_too(person):
     person.press(f"{PAGE}/pulls", "Push", File="new.html")
-    person.stand_in.issues.create("demo-shop", "storefront", "A finding", "Text", [])
+    person.stand_in.create_issue("demo-shop", "storefront", "A finding", "Text", [])
     assert "Reopen" in person.press(f"{PAGE}/issues/1", "Close")
     person.press(f"{PAGE}/pulls", "Open", Title="A change")
     with person.stand_in.reviews.change("demo-shop", "storefront") as reviews:

@@ -68,7 +68,7 @@ def test_tokens_expire_after_an_hour_and_are_required_from_every_client(send, to
 
 class TestPages:
     def test_pages_lead_from_the_repositories_to_an_issue_without_its_comments(self, send, code_host):
-        code_host.stand_in.issues.create(*DEMO, "A finding", "Some *text* <!-- assent: marker\n--> again", ["consent"])
+        code_host.stand_in.create_issue(*DEMO, "A finding", "Some *text* <!-- assent: marker\n--> again", ["consent"])
         assert f'href="{code_host.url}{REPO}"' in send("/").data.decode()
         assert f'href="{code_host.url}{REPO}/issues/1"' in send(REPO).data.decode()
         page = send(f"{REPO}/issues/1").data.decode()
@@ -78,7 +78,7 @@ class TestPages:
 
     def test_pages_escape_the_text_of_issues(self, send, code_host):
         evil = "<script>alert(1)</script> [a](javascript:alert(1)) <img src=x onerror=alert(1)>"
-        code_host.stand_in.issues.create(*DEMO, evil, evil, [evil])
+        code_host.stand_in.create_issue(*DEMO, evil, evil, [evil])
         for path in (REPO, f"{REPO}/issues/1"):
             answer = send(path)
             assert not re.search('<script|<img|href="javascript', answer.data.decode())

@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from controlplane.organizations import invitations, resends
+from controlplane.organizations import invitations, sending
 from controlplane.organizations.items import InvitationItem, Resends
 from controlplane.platform.core.ids import InvitationId
 from controlplane.platform.core.settings import settings
@@ -75,11 +75,11 @@ def test_the_outcome_of_an_earlier_or_canceled_email_isnt_recorded(acme):
         acme.resend(invitation_id)
         found.append(stored(invitation_id))
     for earlier in found[:-1]:
-        resends.record_mail(earlier, "returned")
+        sending.record_mail(earlier, "returned")
     assert stored(invitation_id) == found[-1]
     acme.cancel(invitation_id)
     for earlier in found:
-        resends.record_mail(earlier, "returned")
+        sending.record_mail(earlier, "returned")
     assert invitations.find_invitation(InvitationId.stored(invitation_id)) is None
 
 

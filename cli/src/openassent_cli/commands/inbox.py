@@ -45,15 +45,15 @@ def list_items(
         )
         show_list(
             items,
-            [
-                ("", lambda it: it.priority),
-                ("FINDING", lambda it: it.title),
-                ("STATUS", lambda it: it.status),
-                ("REPOSITORY", lambda it: it.repository_name),
-                ("ISSUE", lambda it: f"#{it.github_issue.number}" if it.github_issue else None),
-                ("CHANGED", lambda it: it.updated_at),
-                ("ID", lambda it: it.id),
-            ],
+            {
+                "": "priority",
+                "FINDING": "title",
+                "STATUS": "status",
+                "REPOSITORY": "repository_name",
+                "ISSUE": lambda it: f"#{it.github_issue.number}" if it.github_issue else None,
+                "CHANGED": "updated_at",
+                "ID": "id",
+            },
             limit=limit,
             empty="No findings. Well done.",
         )

@@ -20,14 +20,14 @@ def list_keys(limit: Limit = DEFAULT_LIMIT) -> None:
     with invocation().client() as client:
         show_list(
             client.api_keys.list(),
-            [
-                ("NAME", lambda it: it.name),
-                ("STARTS WITH", lambda it: it.start),
-                ("SCOPES", lambda it: it.scopes),
-                ("LAST USED", lambda it: it.last_used_at or "never"),
-                ("EXPIRES", lambda it: it.expires_at or "never"),
-                ("ID", lambda it: it.key_id),
-            ],
+            {
+                "NAME": "name",
+                "STARTS WITH": "start",
+                "SCOPES": "scopes",
+                "LAST USED": lambda it: it.last_used_at or "never",
+                "EXPIRES": lambda it: it.expires_at or "never",
+                "ID": "key_id",
+            },
             limit=limit,
             empty="There are no API keys. Create one with `assent key create`.",
         )

@@ -20,13 +20,7 @@ def list_members(limit: Limit = DEFAULT_LIMIT) -> None:
     with invocation().client() as client:
         show_list(
             client.members.list(),
-            [
-                ("NAME", lambda it: it.user.name),
-                ("EMAIL", lambda it: it.user.email),
-                ("ROLE", lambda it: it.role),
-                ("JOINED", lambda it: it.joined_at),
-                ("ID", lambda it: it.id),
-            ],
+            {"NAME": "user.name", "EMAIL": "user.email", "ROLE": "role", "JOINED": "joined_at", "ID": "id"},
             limit=limit,
             empty="There are no members.",
         )

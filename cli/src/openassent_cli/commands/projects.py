@@ -21,12 +21,7 @@ def list_projects(limit: Limit = DEFAULT_LIMIT) -> None:
     with invocation().client() as client:
         show_list(
             client.projects.list(),
-            [
-                ("SLUG", lambda it: it.slug),
-                ("NAME", lambda it: it.name),
-                ("DESCRIPTION", lambda it: it.description),
-                ("ID", lambda it: it.id),
-            ],
+            {"SLUG": "slug", "NAME": "name", "DESCRIPTION": "description", "ID": "id"},
             limit=limit,
             empty="There are no projects. Create one with `assent project create`.",
         )

@@ -130,11 +130,6 @@ def _note_full(key: Key) -> None:
     _full.add(key)
 
 
-def forget_full() -> None:
-    """Forgets which items are full, as in a new environment."""
-    _full.clear()
-
-
 def find(owner_id: str, request_id: str, began: float) -> Mapping[str, Any] | None:
     """Returns the facts of a request's refusal, or None if there is no record. Consistent."""
     minute = int(began) // _MINUTE_SECONDS
