@@ -16,11 +16,10 @@ from typing import Any, NamedTuple
 from benchmarks import goals
 from benchmarks.bench import Bench
 from benchmarks.goals import Figure
-from benchmarks.measured import PROJECT, rest_event
+from benchmarks.measured import PEER_KEY, PROJECT, rest_event
 from benchmarks.process import Recording, Target, Worker, record
 from benchmarks.report import interleave, ratio, table
 from benchmarks.socketless import VARIABLE
-from benchmarks.world import PEER_KEY
 
 ROUNDS = 15
 BATCH = {"get": 60, "patch": 50, "list": 30, "regions": 100}

@@ -1,4 +1,6 @@
-"""Generates the SDK's models from docs/openapi.json with datamodel-code-generator.
+"""Generates the SDK's models from docs/openapi.json with datamodel-code-generator, and its synchronous client.
+
+The synchronous client is made from the asynchronous one, so that both are written once.
 
 Responses are read leniently: a newer service may add fields and values, so the models have types and no limits. Names,
 types, and texts come from the document; what the SDK doesn't return (envelopes, requests) is left out.
@@ -17,10 +19,12 @@ from typing import Any
 import yaml
 
 from scripts.reference.samples import Samples
-from scripts.sdk.sync import PACKAGE
 
 ROOT = Path(__file__).parents[2]
 DOCUMENT = ROOT / "docs" / "openapi.json"
+PACKAGE = Path(__file__).parents[2] / "cli" / "src" / "openassent"
+ASYNC = PACKAGE / "_async"
+SYNC = PACKAGE / "_sync"
 MODELS = PACKAGE / "models.py"
 VALUES = PACKAGE / "values.py"
 # Names and texts that the document doesn't have.
@@ -162,3 +166,31 @@ def _text(schema: dict[str, Any]) -> dict[str, str]:
     if "description" not in schema:
         return {}
     return {"description": "\n".join(wrap(schema["description"], 110, break_long_words=False, break_on_hyphens=False))}
+
+
+_REPLACEMENTS = (
+    (re.compile(r"\basync (def|for|with)\b"), r"\1"),
+    (re.compile(r"\bawait "), ""),
+    (re.compile(r"\bopenassent\._async\b"), "openassent._sync"),
+    # AsyncAssent, AsyncIterator, httpx.AsyncClient.
+    (re.compile(r"\bAsync([A-Z]\w*)"), r"\1"),
+    (re.compile(r"\b__a(iter|next|enter|exit)__"), r"__\1__"),
+    (re.compile(r"\baclose\b"), "close"),
+    (re.compile(r"\bsleep_async\b"), "sleep"),
+)
+_HEADER = "# Made from {} by `make sdk`.\n"
+
+
+def synchronous_texts() -> dict[Path, str]:
+    """Returns the modules of the synchronous client by path."""
+    return {
+        SYNC / path.name: _HEADER.format(path.relative_to(PACKAGE)) + synchronous(path.read_text())
+        for path in sorted(ASYNC.glob("*.py"))
+    }
+
+
+def synchronous(text: str) -> str:
+    """Returns asynchronous code as synchronous code."""
+    for pattern, replacement in _REPLACEMENTS:
+        text = pattern.sub(replacement, text)
+    return text

@@ -16,8 +16,7 @@ from pydantic.alias_generators import to_pascal, to_snake
 
 from scripts.reference.calls import CALLS
 from scripts.reference.samples import Samples
-from scripts.sdk.models import DOCUMENT, NAMES, result_of
-from scripts.sdk.sync import ASYNC, PACKAGE
+from scripts.sdk.models import ASYNC, DOCUMENT, NAMES, PACKAGE, result_of
 
 OPERATIONS = ASYNC / "_operations.py"
 ERRORS = PACKAGE / "errors.py"
