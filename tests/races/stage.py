@@ -13,10 +13,10 @@ from uuid import uuid4
 
 from controlplane.platform.core import clock
 from controlplane.platform.table.table import table
+from tests.races.faults import Trial, explore_faults
 from tests.support import invariants, starts
 from tests.support.asgi import DirectApi
 from tests.support.calls import Call
-from tests.support.faults import Trial, explore_faults
 from tests.support.invariants import Items
 from tests.support.operations import operations
 from tests.support.outcomes import Outcome
