@@ -41,11 +41,11 @@ from local.server import Server, load_handlers
 from tests.functional.conftest import FakeClock
 from tests.support.audits import make_issue, make_scan, preparation_worker, scan_worker
 from tests.support.code_host import SHA, FakeHost, archive
+from tests.support.drawn import determined
 from tests.support.endpoints import delivered
 from tests.support.engines import sequential_engine
 from tests.support.issue_host import IssueHost
 from tests.support.sqs import FakeSqs, Handler
-from tests.support.starts import determined
 from tests.support.table import PREPARED, create_table
 from tests.support.world import World
 
