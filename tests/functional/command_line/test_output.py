@@ -1,21 +1,15 @@
 """Output: pages and limits, several profiles and organizations, and names that try to control the terminal."""
 
 import re
-from dataclasses import replace
 
 import pytest
 
 from controlplane.code_host import repositories
 from controlplane.platform.core.ids import ScanRequestId
 from controlplane.projects import store as projects
-from controlplane.scans import findings
 from openassent_cli import credentials, profiles
-from tests.functional.command_line.conftest import Shell
-from tests.functional.command_line.office import Office
-from tests.functional.sdk.conftest import Gateway
-from tests.support.audits import make_issue, make_scan, stored_repository
-from tests.support.published import publish_finding
-from tests.support.world import Company, World
+from tests.support.audits import make_scan, stored_repository
+from tests.support.world import Company
 
 HOSTILE = "[red]x[/red]\x1b[2J\u202e"
 
@@ -28,7 +22,7 @@ def add_projects(company: Company, count: int, name: str = "Extra") -> None:
 
 
 class TestLists:
-    def test_are_read_as_far_as_the_limit(self, shell: Shell, office: Office, gateway: Gateway):
+    def test_are_read_as_far_as_the_limit(self, shell, office, gateway):
         add_projects(office.company, 60)
         ended = shell.run("project list --limit 2")
         assert ended.stdout.count("\n") == 2
@@ -38,12 +32,12 @@ class TestLists:
         ended = shell.run("project list --limit 100")
         assert (ended.stdout.count("\n"), ended.stderr) == (61, "")
 
-    def test_that_are_empty_say_what_to_do(self, shell: Shell, office: Office):
+    def test_that_are_empty_say_what_to_do(self, shell, office):
         ended = shell.run("project list --org {second}".format(**office.names))
         assert (ended.stdout, ended.stderr) == ("", "There are no projects. Create one with `assent project create`.\n")
         assert shell.run("project list --json --org {second}".format(**office.names)).json == []
 
-    def test_have_a_header_in_a_terminal_only(self, shell: Shell, office: Office):
+    def test_have_a_header_in_a_terminal_only(self, shell, office):
         shown = shell.run("project list", terminal=True, NO_COLOR="1").stdout
         assert re.sub(r"\x1b\[\d*m", "", shown).split("\n")[0].split() == ["SLUG", "NAME", "DESCRIPTION", "ID"]
         assert office.names["project"] in shown
@@ -51,7 +45,7 @@ class TestLists:
 
 class TestNames:
     @pytest.fixture
-    def hostile(self, shell: Shell, office: Office, world: World) -> Company:
+    def hostile(self, shell, office, world) -> Company:
         company = world.company(owner=office.company.owner, name=HOSTILE)
         add_projects(company, 1, HOSTILE)
         profiles.choose_organization("default", company.organization_id)
@@ -59,7 +53,7 @@ class TestNames:
 
     @pytest.mark.parametrize("terminal", [True, False])
     @pytest.mark.parametrize("line", ["org list", "org use {slug}", "project list"])
-    def test_cant_control_the_terminal(self, line: str, terminal: bool, shell: Shell, hostile: Company):
+    def test_cant_control_the_terminal(self, line, terminal, shell, hostile):
         ended = shell.run(line.format(slug=hostile.slug), terminal=terminal, NO_COLOR="1")
         output = ended.stdout + ended.stderr
         assert "[red]x[/red]\ufffd[2J\ufffd" in output
@@ -67,19 +61,8 @@ class TestNames:
         assert "\u202e" not in output
         assert HOSTILE in [it["organizationName"] for it in shell.run("org list --json").json]
 
-    def test_of_findings_and_files_cant_control_the_terminal(self, shell: Shell, office: Office, world: World):
-        scan = make_scan(world.connected_repository(office.company), issues=[make_issue(path=HOSTILE)])
-        issue = replace(make_issue(path=f"{HOSTILE}.js"), title=HOSTILE)
-        item = publish_finding(findings.as_discovery(scan, issue))
-        ended = shell.run(f"inbox show {item.item_id}")
-        assert ended.stdout.count("[red]x[/red]\ufffd[2J\ufffd") > 1
-        assert "\x1b" not in ended.stdout
-        assert "\u202e" not in ended.stdout
 
-
-def test_any_request_acts_in_the_chosen_organization_unless_it_names_another(
-    shell: Shell, office: Office, gateway: Gateway
-):
+def test_any_request_acts_in_the_chosen_organization_unless_it_names_another(shell, office, gateway):
     first, second = (it["organizationId"] for it in shell.run("org list --json").json)
     for line, expected in (
         (f"api GET /v1/billing --org {second}", second),
@@ -91,13 +74,13 @@ def test_any_request_acts_in_the_chosen_organization_unless_it_names_another(
         assert gateway.requests[-1].url.params["organizationId"] == expected, line
 
 
-def test_an_organization_is_chosen_for_one_command(shell: Shell, office: Office):
+def test_an_organization_is_chosen_for_one_command(shell, office):
     assert shell.run("project list").stdout != shell.run("project list --org {second}".format(**office.names)).stdout
 
 
 @pytest.mark.parametrize(("status", "code", "said"), [("completed", 0, ""), ("failed", 1, "Too large.")])
 def test_waiting_for_a_scan_tells_how_it_ended(  # noqa: PLR0917
-    status: str, code: int, said: str, shell: Shell, office: Office, monkeypatch: pytest.MonkeyPatch
+    status, code, said, shell, office, monkeypatch
 ):
     (repository,) = (
         it for it in repositories.list_all_repositories(office.company.organization_id) if it.name == "shop"
@@ -113,12 +96,12 @@ def test_waiting_for_a_scan_tells_how_it_ended(  # noqa: PLR0917
     assert f"\t{status}\n" in ended.stdout.lower()
 
 
-def test_quiet_prints_results_only(shell: Shell):
+def test_quiet_prints_results_only(shell):
     ended = shell.run("project create Kiosk --region eu-central --quiet")
     assert (ended.code, ended.stdout, ended.stderr) == (0, "", "")
 
 
-def test_logout_revokes_and_forgets(shell: Shell, gateway: Gateway):
+def test_logout_revokes_and_forgets(shell, gateway):
     assert shell.run("logout").stderr == "You are signed out.\n"
     (revocation,) = gateway.requests
     assert (revocation.url.path, revocation.content) == ("/v1/auth/device/revoke", b'{"token":"unused"}')

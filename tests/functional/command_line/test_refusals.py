@@ -1,7 +1,5 @@
 """Requests that fail: a message that says what to do, and the documented exit code."""
 
-from pathlib import Path
-
 import pytest
 import typer
 from rich.console import Console
@@ -15,16 +13,12 @@ from openassent_cli.problems import Problem
 from openassent_cli.profiles import Profile
 from tests.functional.command_line.cases import CASES
 from tests.functional.command_line.conftest import Shell
-from tests.functional.command_line.office import Office
-from tests.functional.sdk.conftest import Gateway
-from tests.support.api import Api
 from tests.support.audits import make_scan
 from tests.support.each import each
-from tests.support.world import World
 
 
 @pytest.fixture
-def names(office: Office, world: World) -> dict[str, str]:
+def names(office, world) -> dict[str, str]:
     """Returns the office's names, with two keys called twice and a failed scan."""
     for _ in range(2):
         world.key(office.company, "twice")
@@ -72,13 +66,13 @@ def names(office: Office, world: World) -> dict[str, str]:
         ("member set-role ada@example.com member", Exit.REFUSED, "owner"),
     ],
 )
-def test_a_failure_says_what_to_do(line: str, code: Exit, message: str, shell: Shell, names: dict[str, str]):
+def test_a_failure_says_what_to_do(line, code, message, shell, names):
     ended = shell.run(line.format(**names))
     assert (ended.code, ended.stdout) == (code, "")
     assert message.format(**names) in ended.stderr
 
 
-def test_a_scan_that_failed_isnt_shown_as_locked(shell: Shell, names: dict[str, str]):
+def test_a_scan_that_failed_isnt_shown_as_locked(shell, names):
     assert "locked" not in shell.run(f"scan show {names['failed']}").stderr
 
 
@@ -91,20 +85,20 @@ def test_a_status_has_an_exit_code():
         assert {problem_of(ApiError("", status=status)).code for status in statuses} == {code}
 
 
-def test_what_a_failure_says_cant_control_the_terminal(capsys: pytest.CaptureFixture[str]):
+def test_what_a_failure_says_cant_control_the_terminal(capsys):
     with pytest.raises(typer.Exit), ending(Console()):
         raise Problem("There is no a\x1b[2J.", "Try b\x1b[2J.")
     assert capsys.readouterr().out == "Error: There is no a\ufffd[2J.\nTry b\ufffd[2J.\n"
 
 
 @pytest.mark.usefixtures("office")
-def test_a_failure_names_its_request(shell: Shell, api: Api):
+def test_a_failure_names_its_request(shell, api):
     ended = shell.run("project show prj_nope")
     assert ended.stderr.endswith(f"\nRequest {api.replies[-1].headers['x-request-id']}\n")
 
 
 @pytest.mark.parametrize("line", [case.line for case in CASES if case.line.endswith(" --yes")])
-def test_what_is_lost_needs_a_confirmation(line: str, shell: Shell, office: Office, gateway: Gateway):
+def test_what_is_lost_needs_a_confirmation(line, shell, office, gateway):
     ended = shell.run(line.removesuffix(" --yes").format(**office.names))
     assert (ended.code, ended.stderr) == (Exit.USAGE, "Error: This needs a confirmation.\nGive --yes.\n")
     assert {request.method for request in gateway.requests} <= {"GET"}
@@ -112,14 +106,14 @@ def test_what_is_lost_needs_a_confirmation(line: str, shell: Shell, office: Offi
 
 class TestWithoutSignIn:
     @pytest.mark.parametrize("has_profile", [True, False])
-    def test_commands_say_how_to_sign_in(self, has_profile: bool, gateway: Gateway):
+    def test_commands_say_how_to_sign_in(self, has_profile, gateway):
         if has_profile:
             profiles.save("default", Profile(ADDRESS))
         ended = Shell().run("project list")
         assert (ended.code, gateway.requests) == (Exit.SIGN_IN, [])
         assert ended.stderr == "Error: You aren't signed in.\nRun `assent login`, or set ASSENT_API_KEY.\n"
 
-    def test_a_revoked_sign_in_is_forgotten(self, shell: Shell):
+    def test_a_revoked_sign_in_is_forgotten(self, shell):
         shell.sign_in("assent_at_revoked", refresh_token="assent_rt_revoked")
         ended = shell.run("project list")
         assert ended.code == Exit.SIGN_IN
@@ -131,7 +125,7 @@ class TestAnotherService:
     ELSEWHERE = "https://elsewhere.test"
 
     @each("line", ["whoami", "ci", "mcp"])
-    def test_never_gets_the_profiles_tokens(self, line: str, shell: Shell, gateway: Gateway):
+    def test_never_gets_the_profiles_tokens(self, line, shell, gateway):
         ended = shell.run(f"{line} --base-url {self.ELSEWHERE}")
         assert (ended.code, gateway.requests) == (Exit.SIGN_IN, [])
         assert ended.stderr == (
@@ -139,16 +133,16 @@ class TestAnotherService:
             f"Sign in there with another profile: `assent login --profile NAME --base-url {self.ELSEWHERE}`.\n"
         )
 
-    def test_is_none_if_the_address_is_the_profiles(self, shell: Shell):
+    def test_is_none_if_the_address_is_the_profiles(self, shell):
         assert shell.run(f"whoami --base-url {ADDRESS}/").code == Exit.DONE
 
-    def test_gets_an_api_key_without_the_profiles_organization(self, shell: Shell, office: Office, world: World):
+    def test_gets_an_api_key_without_the_profiles_organization(self, shell, office, world):
         profiles.save("default", Profile(self.ELSEWHERE, office.names["second"]))
         key = world.key(office.company)
         assert shell.run("project list", ASSENT_API_KEY=key, ASSENT_BASE_URL=ADDRESS).code == Exit.DONE
 
 
-def test_an_api_key_replaces_the_profile_unless_that_is_asked_for(shell: Shell, office: Office, world: World):
+def test_an_api_key_replaces_the_profile_unless_that_is_asked_for(shell, office, world):
     key = world.key(office.company)
     shown = shell.run("whoami", ASSENT_API_KEY=key, ASSENT_BASE_URL=ADDRESS).stdout
     assert ("API key:\tkey_" in shown, "User:" in shown) == (True, False)
@@ -158,19 +152,19 @@ def test_an_api_key_replaces_the_profile_unless_that_is_asked_for(shell: Shell, 
     assert (ended.code, "API keys don't have every scope." in ended.stderr) == (Exit.REFUSED, True)
 
 
-def test_an_api_key_needs_the_address_of_the_service(gateway: Gateway):
+def test_an_api_key_needs_the_address_of_the_service(gateway):
     ended = Shell().run("whoami", ASSENT_API_KEY="assent_x")
     assert (ended.code, "Set ASSENT_BASE_URL" in ended.stderr) == (Exit.USAGE, True)
 
 
-def test_a_lost_connection_has_its_own_code(shell: Shell, gateway: Gateway):
+def test_a_lost_connection_has_its_own_code(shell, gateway):
     gateway.losing = 100
     ended = shell.run("project list")
     assert ended.code == Exit.NO_CONNECTION
     assert "Check the address" in ended.stderr
 
 
-def test_a_folder_that_cant_be_written_is_named(shell: Shell, tmp_path: Path):
+def test_a_folder_that_cant_be_written_is_named(shell, tmp_path):
     (tmp_path / "file").touch()
     ended = shell.run("project list", ASSENT_CONFIG_DIR=str(tmp_path / "file"))
     assert ended.code == Exit.FAILED
