@@ -11,7 +11,7 @@ from controlplane.code_host import repositories
 from controlplane.scans import failures
 from controlplane.scans.items import Failure, ScanItem
 from openassent_cli.exits import Exit
-from tests.functional.command_line.office import Office
+from tests.functional.command_line.conftest import Office
 from tests.support.audits import end_scan, lease_of, make_issue, make_scan
 from tests.support.sarif import check_sarif
 
