@@ -21,7 +21,6 @@ from controlplane.api_keys.items import ApiKeyItem, KeyDraft, Restrictions
 from controlplane.api_keys.rules import own_key
 from controlplane.api_keys.store import KeyExpired, KeyLimitReached, PlanHasNoApiAccess, TooManyInGrace, UnknownKey
 from controlplane.code_host.signed_requests import LeakReport, SignedBySecretScanning
-from controlplane.platform.core.errors import InvalidPayload
 from controlplane.platform.core.ids import KeyId
 from controlplane.platform.core.settings import settings
 from controlplane.platform.http.app import ControlRouter
@@ -176,8 +175,6 @@ async def update_key(access: ChangesKey, body: KeyUpdate) -> ApiKey:
     code `widens`. Create another key for that.
     """
     given, key_id = body.model_fields_set, access.resource.key_id
-    if not given:
-        raise InvalidPayload.at([], "Name at least one thing to change.", "empty")
     texts, limits = _read_texts(body, given), _read_limits(key_id.organization_id, body, given)
     changed = key_changes.update_key(
         key_id, lambda key: key_rules.narrowed(key, texts, limits), admin_id=access.user_id

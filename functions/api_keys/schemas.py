@@ -10,7 +10,7 @@ from controlplane.api_keys.rules import LONGEST_DESCRIPTION, LONGEST_GRACE_SECON
 from controlplane.api_keys.store import MintedKey
 from controlplane.platform.core.naming import Name
 from controlplane.platform.core.scopes import API_KEY_SCOPES, KeyScope
-from controlplane.platform.http.envelope import StrictWire, Wire
+from controlplane.platform.http.envelope import Changes, StrictWire, Wire
 from controlplane.platform.http.fields import OptionalTimestamp, Time, Timestamp, WholeNumber
 
 KeyId = Annotated[str, Field(description="The key's ID.", examples=["key_3f8k2m9q7r1s5t6v01jq2m4n5p6r7s8t9v"])]
@@ -73,7 +73,7 @@ class KeyCreate(StrictWire):
     expires_at: ExpiresAt | None = None
 
 
-class KeyUpdate(StrictWire):
+class KeyUpdate(StrictWire, Changes):
     """The fields to change. Omitted fields stay as they are. A restriction can be added or made stricter."""
 
     name: Name = Field(default_factory=str, description="The key's display name. Trimmed.", examples=["Deploys"])

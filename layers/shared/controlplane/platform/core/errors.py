@@ -96,7 +96,31 @@ class InvalidPayload(ApiError):
     @classmethod
     def at(cls, path: list[str], message: str, code: str = "invalid", **options: Any) -> "InvalidPayload":
         """Returns an error with one problem. `path` lists the field names from the outermost in."""
-        return cls(details=[{"code": code, "message": message, "path": path}], **options)
+        return cls(details=[problem(path, message, code)], **options)
+
+
+class InvalidRegion(InvalidPayload):
+    code = "INVALID_REGION"
+
+
+class InvalidOrigin(InvalidPayload):
+    code = "INVALID_ORIGIN"
+
+
+# The errors of requests that have only such problems, by the problem's code. The first one counts.
+_OWN_ERRORS: dict[str, type[InvalidPayload]] = {"invalid_region": InvalidRegion, "invalid_origin": InvalidOrigin}
+
+
+def problem(path: list[str], message: str, code: str) -> dict[str, Any]:
+    """Returns a problem of a request. `path` lists the field names from the outermost in."""
+    return {"code": code, "message": message, "path": path}
+
+
+def invalid(problems: Problems) -> InvalidPayload:
+    """Returns the error with these problems."""
+    codes = {it["code"] for it in problems}
+    kinds = [kind for code, kind in _OWN_ERRORS.items() if code in codes]
+    return (kinds[0] if codes <= _OWN_ERRORS.keys() else InvalidPayload)(details=problems)
 
 
 def summarize(problems: Problems, spell: Callable[[list[str]], str] = ".".join) -> str:

@@ -1,6 +1,7 @@
 """The response envelope, `{success: true, data}` or `{success: false, error}`, as types and as bytes."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -8,7 +9,7 @@ from pydantic import BaseModel, ConfigDict
 from pydantic.alias_generators import to_camel
 from pydantic_core import to_json
 
-from controlplane.platform.core.errors import ApiError
+from controlplane.platform.core.errors import ApiError, Problems
 from controlplane.platform.core.urls import error_page
 
 # The next step, by code. The gateway's own responses in template.yaml have the same texts.
@@ -54,6 +55,14 @@ class Wire(BaseModel):
     model_config = ConfigDict(alias_generator=to_camel, validate_by_name=True, validate_by_alias=True, defer_build=True)
 
     @classmethod
+    def contradictions(cls, given: Mapping[str, Any]) -> Problems:  # noqa: ARG003 (for models that override this)
+        """Returns the problems of fields that don't go together.
+
+        given: the fields of a request as they were sent, by their Python names. They aren't validated yet.
+        """
+        return []
+
+    @classmethod
     def showing(cls, source: object, **more: Any) -> Self:
         """Returns the model of an item: each field that isn't given is the attribute of that name.
 
@@ -61,6 +70,12 @@ class Wire(BaseModel):
         """
         fields = {name: getattr(source, name) for name in cls.model_fields if name not in more}
         return cls.model_validate({**fields, **more}, from_attributes=True, by_alias=False, by_name=True)
+
+
+class Changes(Wire):
+    """Base of requests that change some fields. One without any known field is rejected."""
+
+    model_config = ConfigDict(json_schema_extra={"minProperties": 1})
 
 
 class StrictWire(Wire):
@@ -100,14 +115,13 @@ def _json(value: Any) -> bytes:
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()
 
 
-def success(content: Any) -> bytes:
+def success(content: Any, warnings: Problems | None = None) -> bytes:
     """Returns the body of a successful response from a model, a list of models, a Page, or plain JSON values."""
+    rest = b',"warnings":' + _json(warnings) + b"}" if warnings else b"}"
     if isinstance(content, Page):
         pagination = _json({"nextCursor": content.next_cursor, "hasMore": content.next_cursor is not None})
-        return b'{"success":true,"data":' + _array(content.items) + b',"pagination":' + pagination + b"}"
-    if isinstance(content, list):
-        return b'{"success":true,"data":' + _array(content) + b"}"
-    return b'{"success":true,"data":' + _json(content) + b"}"
+        return b'{"success":true,"data":' + _array(content.items) + b',"pagination":' + pagination + rest
+    return b'{"success":true,"data":' + (_array(content) if isinstance(content, list) else _json(content)) + rest
 
 
 def _array(items: list[Any]) -> bytes:
