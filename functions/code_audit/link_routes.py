@@ -49,13 +49,9 @@ async def list_links(access: ReadsRepository, limit: Limit = 50, cursor: Cursor 
     repository = access.resource
     codec = CursorCodec(cursor, "listLinks", repository.repository_id)
     projects_of = repositories.find_linked_projects([repository])
-    links = sorted((it for it in repository.links if it.project_id in projects_of), key=lambda it: it.project_id)
-    left = [link for link in links if codec.after is None or link.project_id > codec.after]
-    page = left[:limit]
-    return Page(
-        [LinkedProject.of(repository, link, projects_of[link.project_id]) for link in page],
-        codec.cursor(page[-1].project_id if len(left) > limit else None),
-    )
+    existing = (it for it in repository.links if it.project_id in projects_of)
+    page, following = codec.cut(existing, limit, lambda it: it.project_id)
+    return Page([LinkedProject.of(repository, link, projects_of[link.project_id]) for link in page], following)
 
 
 @router.post(

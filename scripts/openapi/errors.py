@@ -19,6 +19,7 @@ from controlplane.platform.core.errors import (
     PayloadTooLarge,
     PlanRequired,
     RateLimited,
+    RoleRequired,
     RouteNotFound,
     Unauthorized,
     UnsupportedMediaType,
@@ -36,6 +37,7 @@ _ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "findings.UnlockRequired": (SimpleNamespace(scan_id=_SCAN, unlock_credits=50, locked_count=14),),
     "RateLimited": (12,),
     "InsufficientScope": ("projects.read",),
+    "RoleRequired": ("admin", "member"),
     "device_auth.InvalidScope": ("There is no scope named projects.",),
     "feedback.HourlyQuotaReached": (2_340,),
     "inbox.StaleVersion": (SimpleNamespace(version="7b1e0c94a2d84f6f9d35c1e8b2a6f013", status="accepted"),),
@@ -47,6 +49,7 @@ _ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "issues.LinkRefused": ("issue-not-found",),
     "issues.NotACodeFinding": ("runtime",),
     "issues.RepositoryNotLinked": (_REPOSITORY,),
+    "members.OwnerRequired": ("admin",),
     "members.OwnsTooMany": (20,),
     "organizations.OwnsTooMany": (20, 20),
     "organizations.SlugTaken": ("acme", ["acme-2", "acme-3", "acme-4"]),
@@ -158,8 +161,10 @@ def _of_access(route: ControlRoute) -> list[ErrorResponse]:
         found.append(_describe(_example(InsufficientScope)))
     if requires.user_token and requires.keys_can_have_scope:
         found.append(_describe(UserTokenRequired()))
-    if requires.organization == "query" or requires.role != "member":
+    if requires.organization == "query":
         found.append(_describe(Forbidden()))
+    if requires.role != "member":
+        found.append(_describe(_example(RoleRequired)))
     if requires.organization == "path" or requires.resource is not None:
         found.append(_describe(NotFound()))
     return found

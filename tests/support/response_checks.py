@@ -5,6 +5,7 @@ from html.parser import HTMLParser
 from typing import Any
 
 from controlplane.platform.core.errors import CATALOG
+from controlplane.platform.core.settings import settings
 from controlplane.platform.http.envelope import HINTS
 from tests.support.operations import is_page
 from tests.support.reply import Reply
@@ -193,7 +194,7 @@ def check_envelope(path: str, reply: Reply, request_id: str | None = None) -> No
     error = reply.body["error"]
     assert set(error) == {"code", "message", "details"}
     assert reply.guidance["docsUrl"].endswith(f"/docs/errors#{error['code']}")
-    assert reply.guidance["hint"] == HINTS[error["code"]]
+    assert reply.guidance["hint"] == settings.name_operator(HINTS[error["code"]])
     assert isinstance(error["message"], str)
     assert error["message"]
     assert CATALOG[error["code"]] == reply.status or (error["code"], reply.status) in {

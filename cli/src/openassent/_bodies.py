@@ -39,3 +39,10 @@ def _is_deep(value: Any) -> bool:
             for part in (it.values() if isinstance(it, dict) else it)
         ]
     return bool(level)
+
+
+def warnings_of(envelope: dict[str, Any]) -> list[str]:
+    """Returns the fields of the request that the service ignored, each with what is wrong with it."""
+    listed = envelope.get("warnings")
+    warnings = [it for it in listed if isinstance(it, dict)] if isinstance(listed, list) else []
+    return [f"{'.'.join(map(str, it.get('path') or ['body']))}: {it.get('message')}" for it in warnings]

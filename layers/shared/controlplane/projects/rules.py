@@ -24,9 +24,7 @@ class UnusableOrigin(InvalidOrigin):
     """A website address is invalid. `details` has the path and reason of each, the message the first."""
 
     def __init__(self, path: list[str], reasons: Mapping[int, str]) -> None:
-        details = [
-            problem([*path, str(position)], reason, "invalid_origin") for position, reason in reasons.items()
-        ]
+        details = [problem([*path, str(position)], reason, "invalid_origin") for position, reason in reasons.items()]
         super().__init__(details=details)
 
 

@@ -8,6 +8,9 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ClassVar
 
+from controlplane.platform.core.roles import Role
+from controlplane.platform.core.settings import settings
+
 # The problems of a request, each with its code, message, and path.
 type Problems = list[dict[str, Any]]
 
@@ -49,6 +52,7 @@ _NO_LETTER = re.compile(r"[^a-z0-9]")
 class ApiError(Exception):
     """An error that is returned to the client.
 
+    `{operator}` in the message becomes the operator, with the contact of this deployment.
     `details` is the structured part of the response body, `headers` are response headers, `context` is only logged.
     `title` is the heading of a page that shows the error, if its status doesn't say enough.
     """
@@ -68,7 +72,7 @@ class ApiError(Exception):
         status: int | None = None,
         **context: Any,
     ) -> None:
-        self.public = message or self.message
+        self.public = settings.name_operator(message or self.message)
         self.details: Any = self.fixed_details if details is None else details
         self.headers = headers or {}
         self.status = status or CATALOG[self.code]
@@ -156,6 +160,13 @@ def _truncate(text: str) -> str:
     return text if len(text) <= MAX_DETAIL_LENGTH else text[: MAX_DETAIL_LENGTH - 1] + "…"
 
 
+class UnknownCursor(InvalidPayload):
+    message = "This list didn't issue this cursor with these filters. Begin again without a cursor."
+
+    def __init__(self) -> None:
+        super().__init__(details=[problem(["cursor"], self.message, "invalid_cursor")])
+
+
 class MethodNotAllowed(InvalidPayload):
     message = "This path doesn't support that method. The Allow header lists the supported methods."
     problem = "method_not_allowed"
@@ -203,12 +214,12 @@ class IncompleteCredential(InvalidToken):
 
 class PlanRequired(ApiError):
     code = "PLAN_REQUIRED"
-    message = "This requires a paid plan. API access starts with the Starter plan. Ask the operator to change the plan."
+    message = "This requires a paid plan. API access starts with the Starter plan. Ask {operator} to change the plan."
 
 
 class PlanLimitReached(ApiError):
     code = "PLAN_LIMIT_REACHED"
-    message = "The plan's limit has been reached. Remove something first, or ask the operator to change the plan."
+    message = "The plan's limit has been reached. Remove something first, or ask {operator} to change the plan."
 
 
 class InsufficientScope(ApiError):
@@ -224,7 +235,24 @@ class InsufficientScope(ApiError):
 
 class Forbidden(ApiError):
     code = "FORBIDDEN"
-    message = "The credential's role doesn't allow this, or the resource belongs to another organization."
+    message = "This credential can't act in that organization. GET /v1/organizations lists those that it can act in."
+
+
+class RoleRequired(Forbidden):
+    """The caller's role in the organization is too low.
+
+    role: the caller's. None if the role was lost while the request ran, so that the new one isn't known.
+    """
+
+    def __init__(
+        self, required: Role = "admin", role: Role | None = None, message: str | None = None, **details: Any
+    ) -> None:
+        allowed, one = ("admins and owners", "an admin or owner") if required == "admin" else ("owners", "an owner")
+        yours = f" Your role is {role}." if role else ""
+        super().__init__(
+            message or f"Only {allowed} can do this.{yours} Ask {one} of the organization.",
+            details={"requiredRole": required, "role": role, **details},
+        )
 
 
 class NotFound(ApiError):

@@ -10,6 +10,7 @@ from pydantic.alias_generators import to_camel
 from pydantic_core import to_json
 
 from controlplane.platform.core.errors import ApiError, Problems
+from controlplane.platform.core.settings import settings
 from controlplane.platform.core.urls import error_page
 
 # The next step, by code. The gateway's own responses in template.yaml have the same texts.
@@ -18,10 +19,10 @@ HINTS: dict[str, str] = {
     "INVALID_REGION": "Use the id of a region that GET /v1/regions lists.",
     "INVALID_ORIGIN": "Correct each address, then send the request again.",
     "UNAUTHORIZED": "Sign in again, or send a valid API key as a bearer token.",
-    "PLAN_REQUIRED": "Ask the operator of the service to change the plan of the organization.",
-    "PLAN_LIMIT_REACHED": "Remove something that counts toward the limit, or ask the operator to change the plan.",
-    "INSTANCE_LIMIT_REACHED": "Remove an instance, or ask the operator to change the plan.",
-    "INSUFFICIENT_CREDITS": "Ask the operator of the service for credits.",
+    "PLAN_REQUIRED": "Ask {operator} to change the plan of the organization.",
+    "PLAN_LIMIT_REACHED": "Remove something that counts toward the limit, or ask {operator} to change the plan.",
+    "INSTANCE_LIMIT_REACHED": "Remove an instance, or ask {operator} to change the plan.",
+    "INSUFFICIENT_CREDITS": "Ask {operator} for credits.",
     "UNLOCK_REQUIRED": "Ask an owner of the organization to unlock the report.",
     "INSUFFICIENT_SCOPE": "Use a credential that has the scope in details.requiredScope.",
     "FORBIDDEN": "Use a credential that is allowed to do this, or ask an admin or owner of the organization.",
@@ -42,7 +43,7 @@ def public_details(error: ApiError) -> Any:
 
     If the details are a list of problems, the first one has them.
     """
-    guidance = {"docsUrl": error_page(error.code), "hint": HINTS[error.code]}
+    guidance = {"docsUrl": error_page(error.code), "hint": settings.name_operator(HINTS[error.code])}
     if isinstance(error.details, list):
         first, *others = error.details
         return [{**first, **guidance}, *others]
