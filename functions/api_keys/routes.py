@@ -114,8 +114,8 @@ def _read_limits(organization_id: str, body: KeyCreate | KeyUpdate, given: Itera
     """Returns the restrictions among the given fields. Raises InvalidPayload."""
     read: dict[str, Callable[[Any], Any]] = {
         "scopes": key_rules.read_scopes,
-        "allowed_ips": key_rules.read_allowed_ips,
-        "expires_at": lambda text: key_rules.read_expiry(datetime.fromisoformat(text).timestamp()),
+        "allowed_ips": lambda networks: tuple(dict.fromkeys(networks)),
+        "expires_at": lambda text: int(datetime.fromisoformat(text).timestamp()),
         "project_ids": partial(key_rules.read_projects, organization_id),
     }
     return {

@@ -47,8 +47,9 @@ class RequestReader(Request):
         super().__init__(scope, receive)
         # Empty until `read_body`.
         self.raw_body = b""
-        # None until `parse_body`, without a body, and if the body can't be read.
+        # None until `parse_body`, and without a body.
         self.content: Any = None
+        self.is_body_readable = True
         # What is wrong with the headers, the body's format, and the query.
         self.problems: Problems = []
         self._translated_headers: Headers | None = None
@@ -122,14 +123,12 @@ class RequestReader(Request):
                 encoding = self.headers.get("content-encoding", "identity").strip().lower()
                 self.content = _parse_json(self.raw_body, self.media_type, encoding)
         except UnsupportedMediaType:
-            if not self.problems:  # A repeated Content-Type is one.
+            if all(it["path"] != ["Content-Type"] for it in self.problems):
                 raise
+            self.is_body_readable = False
         except InvalidPayload as error:
             self.problems += error.details
-
-    @property
-    def is_body_readable(self) -> bool:
-        return self.content is not None or not self.raw_body
+            self.is_body_readable = False
 
     def check_query(self, known: Sequence[str], *, ignores_unknown: bool) -> None:
         """Notes each parameter that is repeated or can't be decoded: parsers would read it differently.
