@@ -65,7 +65,7 @@ def test_a_body_that_cant_be_read_doesnt_hide_the_problems_of_the_query(api: Api
     ("fields", "code", "expected"),
     [
         (
-            {"name": "", "region": "nowhere", "websites": ["a.example.com", "bad host", "b_"]},
+            {"name": "", "region": "nowhere", "websites": ["a.example.com", "bad host", "b c"]},
             "INVALID_PAYLOAD",
             [
                 ("name", "string_too_short"),

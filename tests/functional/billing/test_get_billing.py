@@ -64,8 +64,9 @@ def test_a_key_makes_two_round_trips_and_a_user_three_and_a_key_needs_a_plan_wit
 
 
 def test_names_whom_to_ask_for_a_plan_or_credits(api, world, monkeypatch):
-    company = world.company("free")
+    company = world.company()
     key = world.key(company)
+    billing.change_plan(company.organization_id, "free")
     assert "Ask the operator of this service to change" in api.get("/v1/billing", key).error["message"]
     for contact in ("sales@example.com", "https://example.com/plans"):
         monkeypatch.setitem(settings.__dict__, "contact", contact)
