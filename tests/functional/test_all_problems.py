@@ -177,6 +177,11 @@ class TestUnknownFields:
         body = {**SHOP, **{f"field{number}": 1 for number in range(5_000)}}
         reply = api.post("/v1/projects", token, json_body=body)
         assert (reply.status, len(reply.body["warnings"])) == (201, 101)
+        assert reply.body["warnings"][-1]["message"] == "4,900 more problems are not listed."
+
+    def test_a_long_name_is_cut(self, api: Api, token: str):
+        reply = api.post("/v1/projects", token, json_body={**SHOP, "x" * 100_000: 1})
+        assert (reply.status, len(reply.text)) == (201, pytest.approx(1_000, abs=500))
 
 
 class TestName:

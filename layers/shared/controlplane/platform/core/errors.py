@@ -95,7 +95,7 @@ class InvalidPayload(ApiError):
         if not details:
             message = message or self.message
             details = [{"code": self.problem, "message": message, "path": []}]
-        super().__init__(message or summarize(details), details=_limit_details(details), **options)
+        super().__init__(message or summarize(details), details=limit_problems(details), **options)
 
     @classmethod
     def at(cls, path: list[str], message: str, code: str = "invalid", **options: Any) -> "InvalidPayload":
@@ -141,7 +141,7 @@ def summarize(problems: Problems, spell: Callable[[list[str]], str] = ".".join) 
     return f"{text.rstrip('.')} (and {len(others):,} more)" if others else text
 
 
-def _limit_details(details: Problems) -> Problems:
+def limit_problems(details: Problems) -> Problems:
     """Returns the first problems with truncated texts: a hostile body chooses field names and may have thousands."""
     listed = [
         {

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, get_args
 
 from pydantic.alias_generators import to_camel
 
-from controlplane.platform.core.errors import MAX_DETAILS, Problems, problem
+from controlplane.platform.core.errors import Problems, problem
 from controlplane.platform.http.envelope import Changes, Wire
 from controlplane.platform.http.validation import suggest
 
@@ -58,12 +58,10 @@ def _fields(model: type[Wire]) -> dict[str, _Field]:
 
 def _find_unknown(model: type[Wire], content: Any) -> Problems:
     """Returns a problem for each unknown field, except for those that pydantic rejects."""
-    found: Problems = []
-    for path, known in _list_unknown(model, content, []):
-        found.append(problem(path, suggest("Unknown field", path[-1], known, len(found)), "unknown_field"))
-        if len(found) > MAX_DETAILS:
-            break
-    return found
+    return [
+        problem(path, suggest("Unknown field", path[-1], known, place), "unknown_field")
+        for place, (path, known) in enumerate(_list_unknown(model, content, []))
+    ]
 
 
 def _list_unknown(model: type[Wire], content: Any, path: list[str]) -> Iterator[tuple[list[str], list[str]]]:

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict
 from pydantic.alias_generators import to_camel
 from pydantic_core import to_json
 
-from controlplane.platform.core.errors import ApiError, Problems
+from controlplane.platform.core.errors import ApiError, Problems, limit_problems
 from controlplane.platform.core.settings import settings
 from controlplane.platform.core.urls import error_page
 
@@ -118,7 +118,7 @@ def _json(value: Any) -> bytes:
 
 def success(content: Any, warnings: Problems | None = None) -> bytes:
     """Returns the body of a successful response from a model, a list of models, a Page, or plain JSON values."""
-    rest = b',"warnings":' + _json(warnings) + b"}" if warnings else b"}"
+    rest = b',"warnings":' + _json(limit_problems(warnings)) + b"}" if warnings else b"}"
     if isinstance(content, Page):
         pagination = _json({"nextCursor": content.next_cursor, "hasMore": content.next_cursor is not None})
         return b'{"success":true,"data":' + _array(content.items) + b',"pagination":' + pagination + rest
