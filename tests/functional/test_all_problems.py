@@ -45,7 +45,7 @@ def test_path_query_headers_and_body_are_checked_in_one_pass(api: Api, token: st
     ("path", "expected"),
     [
         ("?limit=0&bogus=1", [("bogus", "unknown_parameter"), ("limit", "greater_than_equal")]),
-        ("?limit=1&limit=x&cursor=", [("limit", "repeated"), ("limit", "value_error"), ("cursor", "string_too_short")]),
+        ("?limit=1&limit=x&cursor=", [("limit", "repeated"), ("cursor", "string_too_short")]),
     ],
 )
 def test_each_problem_of_a_query_is_named(path: str, expected: list[tuple[str, str]], api: Api, token: str):

@@ -17,7 +17,7 @@ class UnsupportedRegion(InvalidRegion):
 
     def __init__(self, region: str) -> None:
         message = self.message + did_you_mean(region, REGIONS)
-        super().__init__(message, details=[problem(["region"], message, "invalid_region")])
+        super().__init__(details=[problem(["region"], message, "invalid_region")])
 
 
 class UnusableOrigin(InvalidOrigin):

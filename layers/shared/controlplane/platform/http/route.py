@@ -20,7 +20,7 @@ from starlette.routing import BaseRoute, Match
 from starlette.types import Receive, Scope, Send
 
 from controlplane.platform.core import acting, lazy_imports
-from controlplane.platform.core.errors import ApiError, DatabaseUnavailable, RateLimited, invalid
+from controlplane.platform.core.errors import ApiError, DatabaseUnavailable, Problems, RateLimited, invalid
 from controlplane.platform.core.observability import describe, logger
 from controlplane.platform.http import bodies, deprecations
 from controlplane.platform.http.callers import CallerRequirements, RequestState
@@ -107,13 +107,18 @@ class ControlRoute(APIRoute):
         except ApiError as error:
             response = state.refuse(error, self.declared_names)
         except RequestValidationError as error:
-            errors = [it for it in error.errors() if request.is_body_readable or it["loc"][0] != "body"]
-            problems = [*request.problems, *to_problems(errors, self.accepted_fields), *state.warnings]
+            problems = [*request.problems, *self._find_invalid(request, error), *state.warnings]
             response = state.refuse(invalid(problems), self.declared_names)
         except (Throttled, TableUnavailable) as error:
             # Without a record: the table is refusing writes.
             response = state.failure(_public_error(error))
         await response(scope, receive, send)
+
+    def _find_invalid(self, request: RequestReader, error: RequestValidationError) -> Problems:
+        """Returns the problems that FastAPI found, except in values that are known to be unreadable or repeated."""
+        errors = [it for it in error.errors() if request.is_body_readable or it["loc"][0] != "body"]
+        repeated = [it["path"] for it in request.problems if it["code"] == "repeated"]
+        return [it for it in to_problems(errors, self.accepted_fields) if it["path"] not in repeated]
 
     def get_route_handler(self) -> Callable[[RequestReader], Awaitable[Response]]:  # type: ignore[override]
         """Keeps FastAPI's validation, which calls the endpoint, for `_respond`."""
