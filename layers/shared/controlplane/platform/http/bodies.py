@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, get_args
 from pydantic.alias_generators import to_camel
 
 from controlplane.platform.core.errors import Problems, problem
+from controlplane.platform.http.deprecations import Deprecation, used_in
 from controlplane.platform.http.envelope import Changes, Wire
 from controlplane.platform.http.validation import suggest
 
@@ -33,20 +34,28 @@ def field_names(model: type[Wire]) -> list[str]:
     return [field.alias or to_camel(name) for name, field in model.model_fields.items()]
 
 
-def compare(model: type[Wire], content: Any) -> tuple[Problems, Problems]:
-    """Returns the problems of the body as a whole, and its unknown fields, which are ignored.
+class Comparison(NamedTuple):
+    """The problems of the body as a whole, the unknown fields, which are ignored, and the deprecations of the others.
 
     The unknown fields of a change that has no others are problems.
     """
+
+    problems: Problems
+    unknown: Problems
+    deprecated: list[Deprecation]
+
+
+def compare(model: type[Wire], content: Any) -> Comparison:
     unknown = _find_unknown(model, content)
     if not isinstance(content, dict):
-        return [], unknown
-    problems = model.contradictions(_given(model, content))
+        return Comparison([], unknown, [])
+    given = _given(model, content)
+    problems, deprecated = model.contradictions(given), [*used_in(model, given)]
     if issubclass(model, Changes):
         problems += _find_empty(model, content)
         if _is_void(model, content):
-            return problems + unknown, []
-    return problems, unknown
+            return Comparison(problems + unknown, [], deprecated)
+    return Comparison(problems, unknown, deprecated)
 
 
 @cache

@@ -15,7 +15,7 @@ from typing import Annotated, Any
 from fastapi import Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
-from pydantic import BaseModel, BeforeValidator
+from pydantic import BeforeValidator
 from starlette.routing import BaseRoute, Match
 from starlette.types import Receive, Scope, Send
 
@@ -99,8 +99,9 @@ class ControlRoute(APIRoute):
             ignores_unknown = self.known_query is None or state.dialect is not None
             request.check_query(self.accepted_query, ignores_unknown=ignores_unknown)
             if self.body_model is not None and state.dialect is None:
-                problems, state.warnings = bodies.compare(self.body_model, request.content)
+                problems, state.warnings, deprecated = bodies.compare(self.body_model, request.content)
                 request.problems += problems
+                state.deprecations += deprecated
             async with AsyncExitStack() as stack:
                 scope.update(dict.fromkeys(_SCOPES, stack))
                 response = await self._validate_and_call(request)
@@ -203,9 +204,6 @@ def _adapt(
         state = RequestState.of(adapted_request.scope)
         if adapted_request.problems:
             raise RequestValidationError([])
-        for body in arguments.values():
-            if isinstance(body, BaseModel):
-                state.deprecations += deprecations.used_in(body)
         requirements.resolve(state.caller, adapted_id)
         if caller_parameter is not None:
             arguments[caller_parameter] = state.caller
