@@ -48,8 +48,8 @@ class TestAnotherSubject:
         sign_in(browser, issuer)
         assert created in {principal(browser)["userId"], None}
         self._is_refused(browser, issuer)
-        monkeypatch.setitem(settings.__dict__, "contact_email", "help@assent.test")
-        self._is_refused(browser, issuer, "help@assent.test")
+        monkeypatch.setitem(settings.__dict__, "contact", "help@assent.test")
+        self._is_refused(browser, issuer, "the operator of this service (help@assent.test)")
         sign_in(browser, issuer)
         assert account(browser).email == ADA
 
