@@ -18,13 +18,13 @@ from controlplane.projects import store as projects
 from controlplane.scans.items import Access, Cause
 from openassent_analysis.catalogue import catalogue
 from tests.functional.projects.builders import make_project, stored
+from tests.functional.scan_execution.repeated_scans import BING, GA, HOTJAR, Audit, page
 from tests.functional.scan_execution.test_locked_scans import unlock  # noqa: F401 (a fixture)
 from tests.support.api import Api
 from tests.support.calls import before_the_transaction
 from tests.support.cleanup import finish_deletions
 from tests.support.populated_organization import detection
 from tests.support.recorded import recorded_calls
-from tests.support.repeated_scans import BING, GA, HOTJAR, Audit, page
 from tests.support.sqs import FakeSqs
 from tests.support.table import PREPARED
 from tests.support.world import Company, World
