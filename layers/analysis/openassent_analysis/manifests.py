@@ -76,7 +76,7 @@ def _rule_of(library: Library, written: str) -> str | None:
 def read_lock_file(text: str) -> Iterator[Pinned]:
     """Yields the outdated consent libraries of a lock file."""
     starts: list[int] | None = None
-    for line, package, version in locked_versions(text):
+    for line, package, version in locked_versions(text, libraries()):
         library = libraries()[package]
         parsed = parse(version)
         if parsed is None or not library.outdated(parsed):
