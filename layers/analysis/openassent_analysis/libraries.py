@@ -153,9 +153,11 @@ def locked_versions(text: str, known: Container[str]) -> Iterator[tuple[int, str
         if match := _LOCKED.match(line):
             package = match["npm"] or match["yarn"] or match["pnpm"]
             at = number
-            if match["exact"] and package in known:
+            if package is not None and match["exact"] and package in known:
                 yield at, package, match["exact"]
                 package = None
-        elif package in known and (version := _LOCKED_VERSION.match(line)) and number - at <= 3:
+        elif package is None or package not in known or number - at > 3:
+            continue
+        elif version := _LOCKED_VERSION.match(line):
             yield at, package, version[1]
             package = None

@@ -11,6 +11,7 @@ from controlplane.code_host import repositories
 from controlplane.code_host.items import Link, RepositoryItem
 from controlplane.erasure.cleanup import SETTLED_AFTER_SECONDS
 from controlplane.findings import inbox
+from controlplane.findings.items import InboxItem, Status
 from controlplane.platform.core import clock
 from controlplane.platform.table import keys
 from controlplane.platform.table.table import table
@@ -68,7 +69,7 @@ def scanned(repository: RepositoryItem, newest: str | None = "1.50.0", name: str
     return scan
 
 
-def items(company: Company) -> list[inbox.InboxItem]:
+def items(company: Company) -> list[InboxItem]:
     return inbox.list_items(company.organization_id, None, 50, None).items
 
 
@@ -76,7 +77,7 @@ def due(repository: RepositoryItem) -> list[dict[str, Any]]:
     return table.query(keys.latest_scans_pk(repository.repository_id), prefix=repository.repository_id).items
 
 
-def decide(company: Company, status: inbox.Status) -> None:
+def decide(company: Company, status: Status) -> None:
     (item,) = items(company)
     inbox.change_status(item, status, item.version, company.owner.user_id, "We don't use that part.")
 

@@ -106,7 +106,7 @@ def complete(items: list[InboxItem], *, with_repositories: bool = False) -> list
     def lacks(item: InboxItem) -> bool:
         if item.source == "runtime":
             return item.runtime_vendor is None
-        return with_repositories and item.repository_id is None
+        return with_repositories and item.repository_name is not None and item.repository_id is None
 
     lacking = [item.item_id for item in items if lacks(item)]
     found = find_items(lacking) if lacking else {}
