@@ -157,7 +157,7 @@ def remove_links(subject: Subject, after: str | None) -> str | None:
             with suppress(NotLinked, UnknownRepository):
                 project_id = ProjectId.stored(subject.subject_id)
                 repositories.unlink_project(RepositoryId.stored(item["repositoryId"]), project_id)
-            _delete_latest_scans(item["repositoryId"], ProjectId.stored(subject.subject_id).local)
+        _delete_latest_scans(item["repositoryId"], ProjectId.stored(subject.subject_id).local)
     return page.next_sk
 
 
