@@ -132,7 +132,9 @@ class InboxItem(Wire):
     project_id: str | None = Field(
         description="The project that the finding concerns.", examples=["prj_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"]
     )
-    repository_name: str | None = Field(description="The repository of a code finding.", examples=["shop"])
+    repository_name: str | None = Field(
+        description="The repository of a code finding, or of an advisory about a package.", examples=["shop"]
+    )
     github_issue: GithubIssue | None = Field(description="The issue that was opened for the finding, or linked to it.")
     runtime_vendor: RuntimeVendor | None = Field(description="The vendor to decide about, for a runtime finding.")
     updated_at: str = Field(

@@ -160,6 +160,7 @@ def remove_links(subject: Subject, after: str | None) -> str | None:
             with suppress(NotLinked, UnknownRepository):
                 project_id = ProjectId.stored(subject.subject_id)
                 repositories.unlink_project(RepositoryId.stored(item["repositoryId"]), project_id, is_deleted=True)
+        _delete_latest_scans(item["repositoryId"], ProjectId.stored(subject.subject_id).local)
     return page.next_sk
 
 
@@ -197,10 +198,16 @@ def remove_uses(subject: Subject, after: str | None) -> str | None:
 
 
 def remove_history(subject: Subject, after: str | None) -> str | None:
-    """Deletes the history of the repository's findings, and the records of its reports."""
+    """Deletes the history of the repository's findings, the records of its reports, and which scans are its latest."""
     page = table.query(keys.finding_history_pk(subject.subject_id), after=after, limit=_PAGE, consistent=True)
     _delete(page.items)
+    _delete_latest_scans(subject.subject_id)
     return page.next_sk
+
+
+def _delete_latest_scans(repository_id: str, project_local: str = "") -> None:
+    prefix = keys.latest_scan(repository_id, project_local).sk
+    _delete(table.query(keys.latest_scans_pk(repository_id), prefix=prefix, consistent=True).items)
 
 
 # Organizations
@@ -240,6 +247,7 @@ def remove_repositories(subject: Subject, after: str | None) -> str | None:
     page = subject.page(keys.REPOSITORY_PREFIX, after)
     for item in page.items:
         _delete_partition(keys.finding_history_pk(item["repositoryId"]))
+        _delete_latest_scans(item["repositoryId"])
     if subject.final:
         _delete(page.items)
     return page.next_sk

@@ -100,13 +100,13 @@ def _list_of(organization_id: str, status: Status | None) -> tuple[str, Index]:
 def complete(items: list[InboxItem], *, with_code: bool = False) -> list[InboxItem]:
     """Adds the vendors of runtime findings that are too long for a position.
 
-    with_code: also add the repositories and vendors of code findings, which no position carries.
+    with_code: also add the repositories and vendors of code findings and advisories, which no position carries.
     """
 
     def lacks(item: InboxItem) -> bool:
         if item.source == "runtime":
             return item.runtime_vendor is None
-        return with_code and item.source == "code-audit" and item.repository_id is None
+        return with_code and item.repository_name is not None and item.repository_id is None
 
     lacking = [item.item_id for item in items if lacks(item)]
     found = find_items(lacking) if lacking else {}

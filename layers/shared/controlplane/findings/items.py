@@ -193,10 +193,12 @@ class Discovery(NamedTuple):
     settled: a person has decided on it elsewhere, for example on a vendor. It is resolved and doesn't reopen.
     settled_reason: why, if its item is to say so. Only then is an open item resolved, too.
     resolution: a later scan no longer finds it. It is resolved, but reopens if it is found after that.
+    edition: of an advisory from the product's list. A new one reopens an item that a person has dismissed or resolved.
     vendor_ids, decisions: the catalog's vendors that it is about, and the project's decisions on them.
     confidence, fix: how sure the source is, and code that fixes the finding. Set for code findings.
     locked_findings: set if it announces locked findings instead of being one.
-    repository_id, rule_id: set for code findings. Issues are opened only for these.
+    repository_id: set for code findings and for advisories about packages of a repository.
+    rule_id: set for code findings. Issues are opened only for these.
     description, remediation, references: why it matters, how to fix it, and URLs with more information.
     """
 
@@ -225,6 +227,7 @@ class Discovery(NamedTuple):
     confidence: Confidence | None = None
     fix: Fix | None = None
     locked_findings: LockedFindings | None = None
+    edition: str | None = None
 
     @property
     def item_id(self) -> InboxItemId:
@@ -256,6 +259,7 @@ class Discovery(NamedTuple):
             "confidence": self.confidence,
             "fix": to_map(self.fix) if self.fix else None,
             "lockedFindings": to_map(self.locked_findings) if self.locked_findings else None,
+            "edition": self.edition,
         }
 
     def resolved_attributes(self) -> dict[str, Any]:

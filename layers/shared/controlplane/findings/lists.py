@@ -109,7 +109,7 @@ def find(
 
 def _may_match(item: InboxItem, wanted: Wanted) -> bool:
     """Returns whether an item of a list may have the wanted repository or vendor. The list doesn't have all of both."""
-    if wanted.repository_id and item.source != "code-audit":
+    if wanted.repository_id and item.repository_name is None:
         return False
     if wanted.vendor_id:
         vendor = item.runtime_vendor

@@ -44,11 +44,15 @@ class Technology(NamedTuple):
 
 
 class VendorPackage(NamedTuple):
-    """A package of a vendor in a manifest, with its version as written, if there is one."""
+    """A package of a vendor in a manifest, with its version as written, if there is one.
+
+    newest: the version that the lock file names, or the newest that the manifest allows, such as `1.x`. Only for npm.
+    """
 
     name: str
     version: str | None
     path: str
+    newest: str | None = None
 
 
 class UsedVendor(NamedTuple):
