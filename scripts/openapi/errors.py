@@ -37,6 +37,7 @@ _ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "RateLimited": (12,),
     "InsufficientScope": ("projects.read",),
     "device_auth.InvalidScope": ("There is no scope named projects.",),
+    "failures.NotCancelable": ("completed",),
     "feedback.HourlyQuotaReached": (2_340,),
     "inbox.StaleVersion": (SimpleNamespace(version="7b1e0c94a2d84f6f9d35c1e8b2a6f013", status="accepted"),),
     "invitations.AlreadyInvited": ("inv_3f8k2m9q7r1s5t6v01jq2m4n5p6r7s8t9v", 1_773_205_567),
