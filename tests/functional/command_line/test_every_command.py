@@ -10,7 +10,8 @@ from tests.functional.command_line.cases import CASES, ELSEWHERE, Case
 from tests.functional.command_line.conftest import Shell
 from tests.functional.command_line.office import Office
 from tests.support.api import Api
-from tests.support.world import table_dump
+from tests.support.audits import make_scan
+from tests.support.world import World, table_dump
 
 
 def commands(parent: Any = COMMAND, name: str = "") -> Iterator[tuple[str, Any]]:
@@ -65,9 +66,12 @@ def test_every_command_has_a_case():
 
 @pytest.mark.usefixtures("hosted_issue")
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_does_what_it_says(case: Case, shell: Shell, office: Office, api: Api):
-    line = case.line.format(**office.names)
-    later, effect = (it.format(**office.names) for it in case.then or ("", ""))
+def test_does_what_it_says(case: Case, shell: Shell, office: Office, api: Api, world: World):
+    names = dict(office.names)
+    if "{running}" in case.line:
+        names["running"] = make_scan(world.connected_repository(office.company), status="running").scan_id
+    line = case.line.format(**names)
+    later, effect = (it.format(**names) for it in case.then or ("", ""))
     if case.then:
         assert effect not in checked(shell.run(later))
     changes = any(parameter.name == "dry_run" for parameter in COMMANDS[command_of(case)].params)
@@ -75,7 +79,7 @@ def test_does_what_it_says(case: Case, shell: Shell, office: Office, api: Api):
         check_dry_run(case, shell, line, api)
     output = checked(shell.run(line))
     for part in case.shown:
-        assert part.format(**office.names) in output
+        assert part.format(**names) in output
     if case.then:
         assert effect in checked(shell.run(later))
     if not changes:
