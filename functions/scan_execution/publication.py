@@ -78,8 +78,8 @@ def publish_findings(scan: ScanItem, lease: Lease, result: Analysis, unread: Unr
         replace(to_issue(scan, finding, current[it], project), is_new=baseline.scan is not None and it not in known)
         for it, finding in found.items()
     ]
-    hidden = issues[MOST_ISSUES:] if scan.access == "full" else issues
-    items = findings.find_items(scan, [issue.fingerprint for issue in hidden])
+    may_be_hidden = issues[MOST_ISSUES:] if scan.access == "full" else issues
+    items = findings.find_items(scan, [issue.fingerprint for issue in may_be_hidden])
     if scan.is_preview:
         issues = _with_visible_first(issues, items)
     kept = issues[:MOST_ISSUES]
@@ -246,7 +246,7 @@ def announce_locked(scan: ScanItem, new_count: int, attempt: int) -> None:
     says how many findings are hidden.
     """
     notice = _notice(scan, new_count)._replace(attempt=attempt)
-    if scan.locked_count and new_count:
+    if new_count:
         dispatch(*publications.publish_findings([notice]))
         return
     reason = f"Scan {scan.scan_id} has no new locked findings."
