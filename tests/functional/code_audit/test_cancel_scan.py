@@ -1,4 +1,4 @@
-"""POST /v1/code-audit/scans/{scanId}/cancel: ends a scan that nobody needs anymore, with nothing of it left."""
+"""POST /v1/code-audit/scans/{scanId}/cancel: ends an open scan, which leaves no findings and no charge."""
 
 import pytest
 

@@ -8,10 +8,9 @@ import pytest
 from cli.tests.support.shell import COMMAND, Ended
 from tests.functional.command_line.cases import CASES, ELSEWHERE, Case
 from tests.functional.command_line.conftest import Shell
-from tests.functional.command_line.office import Office
 from tests.support.api import Api
 from tests.support.audits import make_scan
-from tests.support.world import World, table_dump
+from tests.support.world import table_dump
 
 
 def commands(parent: Any = COMMAND, name: str = "") -> Iterator[tuple[str, Any]]:
@@ -66,7 +65,7 @@ def test_every_command_has_a_case():
 
 @pytest.mark.usefixtures("hosted_issue")
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_does_what_it_says(case: Case, shell: Shell, office: Office, api: Api, world: World):
+def test_does_what_it_says(case, shell, office, api, *, world):
     names = dict(office.names)
     if "{running}" in case.line:
         names["running"] = make_scan(world.connected_repository(office.company), status="running").scan_id
@@ -87,7 +86,7 @@ def test_does_what_it_says(case: Case, shell: Shell, office: Office, api: Api, w
 
 
 @pytest.mark.parametrize("line", ["key create CI", "key roll deploy --yes"])
-def test_a_secret_is_alone_on_standard_output_and_in_the_json(line: str, shell: Shell, api: Api):
+def test_a_secret_is_alone_on_standard_output_and_in_the_json(line, shell, api):
     assert shell.run(line).stdout == f"{api.replies[-1].data['key']}\n"
     ended = shell.run(f"{line} --json")
     assert (ended.json, ended.stderr) == (api.replies[-1].data, "")

@@ -9,9 +9,9 @@ from controlplane.billing import store as billing
 from controlplane.findings import inbox
 from controlplane.platform.queues.messages import PublishScan
 from controlplane.scans.items import ScanItem
+from tests.functional.scan_execution.repeated_scans import GA, HOTJAR, USER, Audit, page
 from tests.support.api import Api
 from tests.support.browser import Browser, text_of
-from tests.support.repeated_scans import GA, HOTJAR, USER, Audit, page
 from tests.support.sqs import FakeSqs
 from tests.support.world import World
 
