@@ -58,7 +58,7 @@ _ENUMERATIONS: dict[str, tuple[str, tuple[Any, ...]]] = {
     "Schedule": ("How often a repository is scanned automatically.", get_args(Schedule)),
     "OverLimitName": ("A limit of the plan that the organization exceeds.", ("apiKeys", "projects")),
     "Stage": ("A stage of a scan.", get_args(Stage)),
-    "StageStatus": ("The status of a scan's stage.", ("pending", "running", "completed", "failed")),
+    "StageStatus": ("The status of a scan's stage.", ("pending", "running", "completed", "failed", "canceled")),
     "RegionId": ("A region that a project can be created in.", (*REGIONS,)),
     "ScanAccess": ("How much of a scan's findings is shown.", get_args(Access)),
     "SessionKind": ("The kind of session.", ("session", "device", "token")),

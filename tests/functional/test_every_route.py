@@ -235,7 +235,11 @@ class TestScope:
 _FIXED_SCOPES = {
     "organizations.read": {"GET /v1/organizations", "GET /v1/organizations/{organizationId}"},
     "organizations.write": {"POST /v1/organizations"},
-    "code-audit.write": {"POST /v1/code-audit/scans", "POST /v1/code-audit/scans/{scanId}/unlock"},
+    "code-audit.write": {
+        "POST /v1/code-audit/scans",
+        "POST /v1/code-audit/scans/{scanId}/cancel",
+        "POST /v1/code-audit/scans/{scanId}/unlock",
+    },
     "sessions.write": {"PUT /v1/me/active-organization"},
     "audit-log.read": {"GET /v1/audit-log"},
 }

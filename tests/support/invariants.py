@@ -269,15 +269,14 @@ def reports_are_charged_once(items: Items) -> None:
 
 
 def repositories_have_one_scan_at_a_time(items: Items) -> None:
-    """A repository names its one open request or scan, no other is open, and it has at most one free preview."""
+    """A repository names its one open request or scan, no other is open, and it knows that it was scanned."""
     work = [item for prefix in (keys.SCAN_PREFIX, "SCANREQ#") for _, _, item in _of(items, "", prefix)]
     for _, local, item in _of(items, "ORG#", keys.REPOSITORY_PREFIX):
         own = [it for it in work if it["repositoryId"] == item["repositoryId"]]
         is_open = [it["requestId"] for it in own if it["status"] in {"starting", "queued", "running"}]
         assert is_open == [item[name] for name in ("activeRequestId",) if name in item], f"{local}: {is_open} open"
-        lasting = [it for it in own if it["status"] not in {"failed", "canceled"}]
-        previews = [it for it in lasting if it.get("access") == "free-preview"]
-        assert len(previews) <= 1, f"{local} has {len(previews)} free previews"
+        completed = [it for it in own if it["status"] == "completed" and "pullRequestNumber" not in it.get("cause", {})]
+        assert item["previewUsed"] or not completed, f"{local} would have another first scan"
 
 
 def names_of_repositories_lead_to_them(items: Items) -> None:

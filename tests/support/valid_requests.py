@@ -59,7 +59,8 @@ class Case(NamedTuple):
 
     def prepared(self, subject: Subject) -> Request:
         subject.held = self.held
-        path, body = filled(self.operation.path, subject), filled(self.body, subject)
+        path = self.operation.path.replace("{scanId}/cancel", "{openScanId}/cancel")
+        path, body = filled(path, subject), filled(self.body, subject)
         return Request(subject, self.operation.method, path, body)
 
 
@@ -83,6 +84,7 @@ CASES = (
         {"repositoryId": "{otherRepositoryId}"},
         "member",
     ),
+    Case("cancelScan", Action.SCAN_CANCEL, role="member"),
     Case("unlockScan", Action.SCAN_UNLOCK, role="owner"),
     Case(
         "updateInboxItem",

@@ -135,7 +135,7 @@ def complete_scan(
             f"{leases.HELD} AND #status = :open",
             {**changed, "claim": lease.claim, "open": "running"},
         ),
-        "repository": free_repository(scan.repository_id, scan.request_id),
+        "repository": free_repository(scan.repository_id, scan.request_id, uses_preview=number is None),
         "watch": Delete(watch_key(scan.request_id)),
         **unlocks.completion_legs(completed),
         "event": sent[0].leg,
@@ -181,6 +181,7 @@ def _completed_attributes(scan: ScanItem) -> dict[str, Any]:
         "rulesVersion",
         "comparison",
         "priorityCounts",
+        "previewCounts",
     )
     return {**scan.status_attributes("completed"), **{name: item[name] for name in names if name in item}}
 

@@ -15,6 +15,7 @@ from controlplane.platform.core.errors import NotFound
 from controlplane.platform.core.ids import RepositoryId, ScanId, ScanRequestId
 from controlplane.platform.core.settings import settings
 from controlplane.platform.table import keys, waiting
+from controlplane.platform.table.keys import Key
 from controlplane.platform.table.stored import read_map, to_map
 from controlplane.platform.table.table import PRIMARY, Put, QueryPage, table
 from controlplane.scans.items import RequestItem, ScanItem, Status, UnknownRequest, UnknownScan, Work, WorkId, work_key
@@ -161,6 +162,12 @@ def get_active_work(repository: Mapping[str, Any]) -> Work:
     if work is None:
         raise LookupError("a repository names a scan that does not exist")
     return work
+
+
+def find_active_work(repository: Key) -> Work | None:
+    """Returns the repository's active scan, or its request, or None if it has none or is gone. Consistent."""
+    stored = table.get(repository)
+    return get_active_work(stored) if stored is not None and stored.get("activeRequestId") else None
 
 
 def find_production_scan(repository_id: RepositoryId, project_id: str, *, completed: bool = False) -> ScanItem | None:
