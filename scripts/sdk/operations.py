@@ -26,6 +26,7 @@ _RESOURCES = {
     "api_keys": "The organization's API keys.",
     "audit_log": "The changes in an organization.",
     "billing": "The plan and the credits of an organization.",
+    "consent_instances": "Consent instances, as a banner reads them.",
     "feedback": "Feedback on the service.",
     "health": "The health of the service.",
     "inbox": "The organization's findings.",

@@ -125,7 +125,7 @@ class TestProjects:
         region = call("system.list_regions").parsed.data[0].id
         body = sdk.models.ProjectCreate(
             name=name,
-            region=sdk.models.RegionId(region),
+            region=region,
             websites=[f"{name.lower()}.example.com", "localhost:3000"],
         )
         made = call("projects.create_project", body=body)

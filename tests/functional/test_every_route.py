@@ -22,6 +22,8 @@ from tests.support.world import Company, World, table_dump, uncounted
 PUBLIC = {
     "GET /health",
     "GET /v1/regions",
+    "GET /v1/consent-instances/{instanceId}/configuration",
+    "OPTIONS /v1/consent-instances/{instanceId}/configuration",
     "GET /openapi.json",
     "GET /.well-known/oauth-authorization-server",
     "GET /.well-known/agent-feedback.json",

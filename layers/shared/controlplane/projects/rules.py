@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 
 from controlplane.platform.core.errors import ApiError, NotFound, Problems, did_you_mean, summarize
-from controlplane.platform.core.plans import REGIONS
 from controlplane.platform.core.settings import settings
 from controlplane.projects.items import NO_BRANDING, Address, ConsentItem, ProjectItem
 from controlplane.projects.origins import InvalidOrigin, parse_origin
@@ -14,10 +13,11 @@ MAX_DESCRIPTION = 512
 
 class UnsupportedRegion(ApiError):
     code = "INVALID_REGION"
-    message = "There is no such region. GET /v1/regions lists them."
+    message = "There is no such region. Use one that GET /v1/regions lists."
 
     def __init__(self, region: str) -> None:
-        message = self.message + did_you_mean(region, REGIONS)
+        offered = [it.id for it in settings.regions]
+        message = f"There is no such region. Use one of these: {', '.join(offered)}." + did_you_mean(region, offered)
         super().__init__(message, details=[{"code": "invalid_region", "message": message, "path": ["region"]}])
 
 
@@ -40,7 +40,7 @@ class NoConsent(NotFound):
 
 def require_region(region: str) -> None:
     """Raises UnsupportedRegion."""
-    if region not in REGIONS:
+    if region not in (it.id for it in settings.regions):
         raise UnsupportedRegion(region)
 
 
