@@ -139,7 +139,8 @@ def decide_vendor(
         nonlocal seen, project
         vendor, finding = seen or see_vendor(project.project_id, vendor_id)
         seen = None  # if one of them has changed, both are read again
-        shown = vendor.configured if vendor else ConfiguredVendor(vendor_id)
+        # The project may have been read later than the vendor, so what it says counts for all but the decision.
+        shown = project.find_vendor(vendor_id) or (vendor.configured if vendor else ConfiguredVendor(vendor_id))
         legs: dict[str, Leg] = {
             **organizations.admin_check(user_id, organization_id),
             "project": vendors_leg(project, shown._replace(state=state)),

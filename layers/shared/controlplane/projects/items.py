@@ -97,6 +97,9 @@ class ProjectItem(StoredItem):
     def find_website(self, website_id: str) -> WebsiteItem | None:
         return next((website for website in self.websites if website.website_id == website_id), None)
 
+    def find_vendor(self, vendor_id: str) -> ConfiguredVendor | None:
+        return next((vendor for vendor in self.vendors if vendor.vendor_id == vendor_id), None)
+
     def with_new_version(self) -> Self:
         return replace(self, version=secrets.token_hex(8))
 
