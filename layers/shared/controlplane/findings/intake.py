@@ -278,8 +278,9 @@ def _detection(
         finding = publications.evidence_leg(discovery, existing_finding)
     if not changes and finding is None:
         return {}, []
+    shown = read_map(ConfiguredVendor, {**(item or {}), **changes})
     legs: dict[str, Leg] = {
-        "project": vendors_leg(project, read_map(ConfiguredVendor, {**(item or {}), **changes})),
+        "project": vendors_leg(project, project.with_vendors(shown)),
         "vendor": _if_unchanged(keys.vendor(*project.project_id.location, detection.vendor_id), vendor, changes),
     }
     if finding is None:

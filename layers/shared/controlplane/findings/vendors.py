@@ -143,7 +143,7 @@ def decide_vendor(
         shown = project.find_vendor(vendor_id) or (vendor.configured if vendor else ConfiguredVendor(vendor_id))
         legs: dict[str, Leg] = {
             **organizations.admin_check(user_id, organization_id),
-            "project": vendors_leg(project, shown._replace(state=state)),
+            "project": vendors_leg(project, project.with_vendors(shown._replace(state=state))),
             "vendor": _decision(project, vendor_id, state, user_id, vendor),
         }
         record = Recorded(

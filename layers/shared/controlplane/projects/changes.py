@@ -13,7 +13,7 @@ from controlplane.platform.core.actions import Action
 from controlplane.platform.core.errors import Conflict, Forbidden, InvalidPayload, NotFound
 from controlplane.platform.table.retry import WriteConflict, retry_on_conflict
 from controlplane.platform.table.table import Check, Leg, LegFailed, Put, table
-from controlplane.projects.items import NO_BRANDING, Address, ConfiguredVendor, ProjectItem, WebsiteItem
+from controlplane.projects.items import NO_BRANDING, Address, ProjectItem, WebsiteItem
 from controlplane.projects.store import (
     BrandingNotIncluded,
     audit_deletions,
@@ -150,13 +150,12 @@ def put_changed(before: ProjectItem, after: ProjectItem) -> Put:
     return Put(after.to_item(), "#version = :expected", {"expected": before.version})
 
 
-def vendors_leg(project: ProjectItem, *changed: ConfiguredVendor) -> Leg:
-    """Returns the leg for a transaction that changes what the configuration shows of vendors.
+def vendors_leg(before: ProjectItem, after: ProjectItem) -> Leg:
+    """Returns the leg for a transaction that changes a vendor: it writes the project with its list of vendors changed.
 
-    It fails if the project was deleted, or, unless its list has these vendors already, if it has changed.
+    It fails if the project was deleted, or, unless both are the same, if it has changed.
     """
-    after = project.with_vendors(*changed)
-    return Check(project.key, "attribute_exists(pk)") if after is project else put_changed(project, after)
+    return Check(before.key, "attribute_exists(pk)") if after is before else put_changed(before, after)
 
 
 def delete_website(project: ProjectItem, website_id: str, caller_id: str | None = None) -> int:
