@@ -129,3 +129,15 @@ def test_regions_are_those_of_the_variable_or_the_aws_region(monkeypatch):
 def test_malformed_regions_are_an_error(text):
     with pytest.raises(ValidationError, match=r"regions"):
         load({**GOOD, "REGIONS": text})
+
+
+def test_the_contact_is_an_address_or_a_page_and_messages_make_sense_without():
+    for text, named in (
+        ("", "the operator of this service"),
+        ("help@example.com", "the operator of this service (help@example.com)"),
+        ("https://example.com/help?a=1", "the operator of this service (https://example.com/help?a=1)"),
+    ):
+        assert load({**GOOD, "CONTACT": text}).name_operator("Ask {operator}.") == f"Ask {named}."
+    for wrong in ("help", "http://example.com", "a b@example.com", "help@example.com, ops@example.com"):
+        with pytest.raises(ValidationError):
+            load({**GOOD, "CONTACT": wrong})
