@@ -75,7 +75,12 @@ RepositoryFilter = Annotated[
 ]
 VendorFilter = Annotated[
     str | None,
-    Query(alias="vendorId", description="Returns only runtime findings of this vendor.", examples=["segment"], **_ID),
+    Query(
+        alias="vendorId",
+        description="Returns only findings about this vendor, of code and websites.",
+        examples=["segment"],
+        **_ID,
+    ),
 ]
 Since = Annotated[
     Time | None,

@@ -3,8 +3,9 @@
 The scan of a pull request only keeps the findings that the production branch doesn't have. It publishes nothing and
 doesn't change the history of the repository's findings, because a pull request may never be merged.
 
-A project's decisions on vendors settle a finding if all of its vendors are decided on, and only if it is about loading
-them: approving a vendor doesn't approve sending it personal data. A person's later decision on the finding counts more.
+A project's decisions on vendors settle a finding if all of its vendors are ignored, and only if it is about loading
+them. Approving a vendor says that the project may use it, not that it may load before consent. A person's later
+decision on the finding counts more.
 
 Every step can be repeated: a worker that takes over after a crash does the same again, with the same result.
 """
@@ -30,8 +31,9 @@ from openassent_analysis.fixes import Project, fix_for
 from openassent_analysis.identities import identify
 from scan_execution import identities
 from scan_execution.identities import Baseline, Sight, Unread, read_baseline
+from scan_execution.uses import publish_unlocked_uses, publish_uses
 
-# A decision is about loading a vendor. It doesn't excuse personal data or secrets in code that calls the vendor.
+# Ignoring a vendor is about loading it. It doesn't excuse personal data or secrets in code that calls the vendor.
 _CATEGORIES = frozenset({"trackers", "banner"})
 
 type Decisions = Mapping[str, VendorDecision]
@@ -95,6 +97,7 @@ def publish_findings(scan: ScanItem, lease: Lease, result: Analysis, unread: Unr
     dispatch(*publications.publish_findings([discovery_of(scan, it, decided, lease.attempt) for it in kept[:visible]]))
     new = _refresh_hidden([(issue, discovery_of(scan, issue, decided, lease.attempt)) for issue in issues[visible:]])
     _resolve_missing(scan, lease, sight, {**history, **current}, found=current)
+    publish_uses(scan, lease, kept[:visible], sight.knows)
     announce_locked(scan, len(new & {issue.fingerprint for issue in kept}), lease.attempt)
     findings.delete_attempts_before(scan.scan_id, lease.attempt)
     if baseline.scan is None:
@@ -142,24 +145,25 @@ def decisions_of(scan: ScanItem) -> Decisions:
     domain from which the runtime saw the vendor loaded. A vendor that the catalogue doesn't contain is left out.
     """
     known, found = catalogue(), dict[str, VendorDecision]()
-    for decision, domain in sorted(vendors.list_decisions(scan.project_id), key=lambda it: it.decision.decided_at):
-        vendor_id = decision.vendor_id
-        vendor = known.vendors.get(vendor_id) or known.vendor_of(vendor_id) or known.vendor_of(domain or "")
-        if vendor is not None:
-            found[vendor.id] = decision
+    for listed in sorted(vendors.list_all_vendors(scan.project_id), key=lambda it: it.decided_at or ""):
+        vendor_id = listed.vendor_id
+        vendor = known.vendors.get(vendor_id) or known.vendor_of(vendor_id) or known.vendor_of(listed.domain or "")
+        if vendor is not None and listed.decision is not None:
+            found[vendor.id] = listed.decision
     return found
 
 
 def discovery_of(scan: ScanItem, finding: FindingItem, decisions: Decisions, attempt: int = 0) -> Discovery:
-    """Returns the finding as an inbox discovery, settled if all vendors that it is about are decided on."""
+    """Returns the finding as an inbox discovery, settled if the project ignores all vendors that it is about."""
     discovery = findings.as_discovery(scan, finding)._replace(attempt=attempt)
     if finding.category not in _CATEGORIES or not finding.vendors:
         return discovery
-    if not all(vendor.id in decisions for vendor in finding.vendors):
+    decided = tuple(decisions[vendor.id] for vendor in finding.vendors if vendor.id in decisions)
+    discovery = discovery._replace(decisions=decided)
+    if len(decided) < len(finding.vendors) or any(decision.state != "ignored" for decision in decided):
         return discovery
-    decided = tuple(decisions[vendor.id] for vendor in finding.vendors)
-    said = ", ".join(f"{it.state} {vendor.name}" for it, vendor in zip(decided, finding.vendors, strict=True))
-    return discovery._replace(settled=True, settled_reason=f"The project {said}.", decisions=decided)
+    names = ", ".join(vendor.name for vendor in finding.vendors)
+    return discovery._replace(settled=True, settled_reason=f"The project ignored {names}.")
 
 
 def _refresh_hidden(hidden: Sequence[tuple[FindingItem, Discovery]]) -> set[str]:
@@ -238,11 +242,12 @@ def announce_locked(scan: ScanItem, new_count: int, attempt: int) -> None:
 
 
 def publish_unlocked(scan: ScanItem) -> None:
-    """Publishes all findings of the unlocked scan, and resolves the item that announced them."""
+    """Publishes all findings of the unlocked scan and its vendors, and resolves the item that announced them."""
     decided = decisions_of(scan)
     readable = findings.list_findings(scan.scan_id, scan.findings_attempt, scan.visible_count)
     told = publish_late(scan, {it.fingerprint: discovery_of(scan, it, decided) for it in readable})
     reason = f"The findings of scan {scan.scan_id} were unlocked."
+    publish_unlocked_uses(scan)
     withdrawn = publications.withdraw(_notice(scan, 0).item_id, Resolution(scan.scan_id, scan.created_at, reason))
     dispatch(*told, *withdrawn)
 

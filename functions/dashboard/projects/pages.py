@@ -43,8 +43,8 @@ _DONE = {
     "websites-added": "The websites are saved.",
     "website-removed": "The website is removed.",
     "primary-changed": "The website comes first now.",
-    "approved": "The vendor is approved. Its finding in the inbox is resolved.",
-    "ignored": "The vendor is ignored. Its finding in the inbox is resolved.",
+    "approved": "The vendor is approved. Findings that it loads before consent in the code stay open.",
+    "ignored": "The vendor is ignored. The next scan resolves its findings in the code.",
 }
 
 
@@ -169,7 +169,7 @@ async def delete_project(session: AdminSubmits, project_slug: ProjectSlug) -> Re
 
 @router.get("/organizations/{organizationSlug}/projects/{projectSlug}/vendors", operation_id="showProjectVendors")
 async def show_project_vendors(session: MemberSees, project_slug: ProjectSlug) -> Response:
-    """Lists the vendors that were detected on the project or decided on, with the decisions."""
+    """Lists the vendors that were seen on the project or decided on, with their places and the decisions."""
     return _vendors(session, project_slug)
 
 

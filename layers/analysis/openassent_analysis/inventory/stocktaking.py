@@ -23,9 +23,13 @@ from openassent_analysis.rules import rules
 
 MAX_VENDORS: Final = 100
 MAX_PACKAGES: Final = 3
+MAX_PLACES: Final = 5
 MAX_SECONDS: Final = 20.0
 _MAX_TOTAL_BYTES: Final = 32 * 1024**2
 _HEAD_BYTES: Final = 4_096
+# An inventory is one item of a table, so it leaves out longer paths.
+_MAX_PATH_BYTES: Final = 200
+_FIRST: Final = (False, None, True)
 
 
 def take_inventory(listing: Listing, files: int, folder: Path, examine: Examine) -> Inventory:
@@ -60,7 +64,10 @@ def with_loads(inventory: Inventory, loads: Mapping[str, Loads]) -> Inventory:
     for vendor_id, found in loads.items():
         used = vendors.get(vendor_id) or _used(catalogue().vendors[vendor_id])
         vendors[vendor_id] = used._replace(
-            hosts=tuple(found.hosts), loading_files=found.files, ungated_files=found.ungated
+            hosts=tuple(found.hosts),
+            loading_files=found.files,
+            ungated_files=found.ungated,
+            places=_places(found, is_judged=used.category in looked_for),
         )
     # Keeps the vendors of the manifests if there are too many.
     kept = sorted(vendors.values(), key=lambda it: not it.packages)[:MAX_VENDORS]
@@ -68,6 +75,13 @@ def with_loads(inventory: Inventory, loads: Mapping[str, Loads]) -> Inventory:
         vendors=tuple(sorted(kept, key=lambda it: it.name.lower())),
         truncated=inventory.truncated or len(vendors) > MAX_VENDORS,
     )
+
+
+def _places(found: Loads, *, is_judged: bool) -> tuple[VendorPlace, ...]:
+    """Returns some of the files that load a vendor, those that don't wait for consent first."""
+    short = [place for place in found.places.items() if len(place[0].encode()) <= _MAX_PATH_BYTES]
+    kept = sorted(short, key=lambda place: (_FIRST.index(place[1]), place[0]))[:MAX_PLACES]
+    return tuple(VendorPlace(path, gated if is_judged else None) for path, gated in kept)
 
 
 @cache
@@ -167,11 +181,19 @@ class VendorPackage(NamedTuple):
     path: str
 
 
+class VendorPlace(NamedTuple):
+    """A file that loads a vendor. gated: whether it waits for consent there; None if the analysis can't tell."""
+
+    path: str
+    gated: bool | None = None
+
+
 class UsedVendor(NamedTuple):
     """A vendor that manifests name or that the code loads.
 
-    hosts: some of the hosts that it is loaded from. loading_files: None until the code has been analyzed, or if the
-    analysis doesn't look for vendors of its category. ungated_files: those of them that load it without consent.
+    hosts, places: some of the hosts that it is loaded from, and of the files that load it. loading_files: None until
+    the code has been analyzed, or if the analysis doesn't look for vendors of its category. ungated_files: those of
+    them that load it without consent.
     """
 
     id: str
@@ -181,6 +203,7 @@ class UsedVendor(NamedTuple):
     hosts: tuple[str, ...] = ()
     loading_files: int | None = None
     ungated_files: int | None = None
+    places: tuple[VendorPlace, ...] = ()
 
 
 class Inventory(NamedTuple):

@@ -18,7 +18,7 @@ from pydantic_core import PydanticCustomError
 from controlplane.findings import inbox, publications
 from controlplane.findings.inbox import Change
 from controlplane.findings.items import Discovery, Evidence, RuntimeVendor, merge_evidence
-from controlplane.findings.vendors import VendorItem
+from controlplane.findings.vendors import VendorItem, VendorState
 from controlplane.organizations import store as organizations
 from controlplane.organizations.store import UnknownOrganization
 from controlplane.platform.core import clock, ids
@@ -99,14 +99,18 @@ class RuntimeVendorDetection(Message):
         """Returns the time of detection in the table's format."""
         return clock.timestamp(self.observed_at.timestamp())
 
-    def as_discovery(self, evidence: tuple[Evidence, ...] = (), *, settled: bool = False) -> Discovery:
-        """Returns the finding of the vendor with that evidence, its own included."""
+    def as_discovery(self, evidence: tuple[Evidence, ...] = (), state: VendorState | None = None) -> Discovery:
+        """Returns the finding of the vendor with that evidence, its own included, and the decision on the vendor.
+
+        Ignoring the vendor settles it. Approving the vendor does so only while it waits for consent.
+        """
         kind = f" ({self.category})" if self.category else ""
         seen = f"{self.domain}{kind} was seen on the project's website"
-        advice = "Decide whether it is approved or ignored."
+        advice = "Approve it if the project may use it, or ignore it."
         if self.before_consent:
             seen += " before visitors had consented"
-            advice = "Decide whether it is approved, and load it after consent."
+            advice = "Load it after consent, even if it is approved, or ignore it."
+        waits = state == "approved" and not self.before_consent
         return Discovery(
             organization_id=ProjectId.stored(self.project_id).organization_id,
             source="runtime",
@@ -118,7 +122,8 @@ class RuntimeVendorDetection(Message):
             project_id=self.project_id,
             evidence=evidence,
             runtime_vendor=RuntimeVendor(self.project_id, self.vendor_id, self.name, self.domain),
-            settled=settled,
+            settled=waits or state == "ignored",
+            settled_reason="The project approved the vendor, which waits for consent." if waits else None,
         )
 
 
@@ -206,7 +211,8 @@ def publish_advisory(advisory: Advisory) -> list[Entry]:
 def record_detection(detection: RuntimeVendorDetection) -> list[Entry]:
     """Stores a detected vendor with its finding, in one transaction. Returns the messages to send.
 
-    Keeps existing decisions: if the vendor was decided on, its finding stays resolved. Merges the evidence into that of
+    Keeps existing decisions: the finding of an ignored vendor stays resolved, and that of an approved one unless it
+    loads before consent. Merges the evidence into that of
     earlier detections. An out-of-order detection changes nothing else except the time the vendor was first seen, a
     duplicate changes nothing. Raises UnknownProject if the project was deleted, and UnknownOrganization if the
     organization doesn't exist.
@@ -269,8 +275,7 @@ def _detection(
     seen = [Evidence(page, url, seen_at=detection.at) for url in detection.seen_on]
     # The vendor's evidence outlives a finding that expires.
     evidence = merge_evidence([*(vendor.evidence if vendor else ()), *seen])
-    settled = vendor is not None and vendor.state is not None
-    discovery = detection.as_discovery(evidence, settled=settled)
+    discovery = detection.as_discovery(evidence, vendor.state if vendor else None)
     observed = _observed(detection, discovery, vendor)
     changes = {name: value for name, value in observed.items() if not item or (name, value) not in item.items()}
     finding = publications.publish_leg(discovery, existing_finding)

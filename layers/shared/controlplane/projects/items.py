@@ -123,6 +123,11 @@ class ProjectItem(StoredItem):
         kept = tuple(sorted(vendors, key=lambda it: it.state is None)[:MAX_CONFIGURED_VENDORS])
         return self if kept == self.vendors else replace(self, vendors=kept).with_new_version()
 
+    def without_vendor(self, vendor_id: str) -> Self:
+        """Returns the project without the vendor: itself if it doesn't have it."""
+        kept = tuple(vendor for vendor in self.vendors if vendor.vendor_id != vendor_id)
+        return self if kept == self.vendors else replace(self, vendors=kept).with_new_version()
+
     def with_website(self, changed: WebsiteItem) -> Self:
         """Returns the project with the website of that id replaced, or removed if it's neither trusted nor audited."""
         websites = (changed if it.website_id == changed.website_id else it for it in self.websites)

@@ -145,6 +145,7 @@ def as_discovery(scan: ScanItem, finding: FindingItem) -> Discovery:
         evidence=(evidence,),
         confidence=cast("Confidence", finding.confidence),
         fix=finding.fix,
+        vendor_ids=tuple(vendor.id for vendor in finding.vendors),
     )
 
 

@@ -8,6 +8,7 @@ that manifests name are shown, because others would reveal a locked finding.
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Self
 
+from controlplane.findings.items import VendorPlace
 from controlplane.organizations.items import BillingItem
 from controlplane.platform.core import clock
 from controlplane.platform.core.errors import NotFound
@@ -53,8 +54,9 @@ class VendorPackage(NamedTuple):
 class UsedVendor(NamedTuple):
     """A vendor that manifests name or that the code loads.
 
-    hosts: some of the hosts that it is loaded from. loading_files: None until the code has been analyzed, or if the
-    analysis doesn't look for vendors of its category. ungated_files: those of them that load it without consent.
+    hosts, places: some of the hosts that it is loaded from, and of the files that load it. loading_files: None until
+    the code has been analyzed, or if the analysis doesn't look for vendors of its category. ungated_files: those of
+    them that load it without consent.
     """
 
     id: str
@@ -64,6 +66,7 @@ class UsedVendor(NamedTuple):
     hosts: tuple[str, ...] = ()
     loading_files: int | None = None
     ungated_files: int | None = None
+    places: tuple[VendorPlace, ...] = ()
 
 
 class Inventory(NamedTuple):
@@ -79,12 +82,14 @@ class Inventory(NamedTuple):
     def readable(self, scan: ScanItem) -> Self:
         """Returns the readable part. Unless the access is full, vendors that the analysis found would reveal findings.
 
-        That is: vendors that only the code loads, and from which hosts and in how many files vendors are loaded.
+        That is: vendors that only the code loads, and from which hosts and in which files vendors are loaded.
         """
         if scan.access == "full":
             return self
         named = tuple(
-            it._replace(hosts=(), loading_files=None, ungated_files=None) for it in self.vendors if it.packages
+            it._replace(hosts=(), loading_files=None, ungated_files=None, places=())
+            for it in self.vendors
+            if it.packages
         )
         return self._replace(vendors=named)
 
