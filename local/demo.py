@@ -24,7 +24,6 @@ from controlplane.organizations import store as organizations
 from controlplane.people import tokens as user_tokens
 from controlplane.people import users
 from controlplane.people.users import UserItem
-from controlplane.platform.core.plans import REGIONS
 from controlplane.platform.core.scopes import SCOPES
 from controlplane.platform.core.settings import settings
 from controlplane.platform.queues import outbox
@@ -86,7 +85,7 @@ def _create_project(organization_id: str, described: dict[str, Any]) -> ProjectI
     project = projects.create_project(
         organization_id,
         described["project"],
-        region=next(iter(REGIONS)),
+        region=settings.regions[0].id,
         addresses=[Address(origin.origin, origin.kind) for origin in origins],
         branding=settings.service_brand,
     )

@@ -197,6 +197,23 @@ def test_a_change_and_a_newer_detection_are_both_kept(world, stage):
 
 
 @pytest.mark.parametrize("act", ["decision", "detection"])
+@race()
+def test_a_change_of_the_websites_and_one_of_a_vendor_are_both_in_the_configuration(world, stage, act):
+    bench = Bench(world, stage)
+    acts: dict[str, Callable[[], object]] = {"decision": bench.decides, "detection": bench.detects(1)}
+    path, websites = f"/v1/projects/{bench.project.project_id}", ["new.example.com"]
+    changed, _ = yield [lambda: bench.api.patch(path, bench.token, json_body={"websites": websites}), acts[act]]
+    assert changed.status == 200
+    backend = changed.data["products"]["consent"]["backendURL"]
+    shown = bench.api.get(f"{backend.removeprefix('https://api.assent.test')}/configuration").data
+    ((name, state),) = [(vendor["name"], vendor["state"]) for vendor in shown["vendors"]]
+    assert (shown["origins"], name, state) == (
+        websites,
+        *{"decision": ("Segment 0", "approved"), "detection": ("Segment 1", None)}[act],
+    )
+
+
+@pytest.mark.parametrize("act", ["decision", "detection"])
 @race(projects.UnknownProject)
 def test_a_deleted_project_gets_no_vendor(world, stage, act):
     bench = Bench(world, stage, None)

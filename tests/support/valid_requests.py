@@ -147,7 +147,7 @@ CREATING = {"createOrganization", "createProject", "createApiKey", "createInvita
 CHANGING = {
     operation.route.operation_id: operation
     for operation in operations()
-    if operation.requires_session is None and operation.method != "GET"
+    if operation.requires_session is None and operation.method not in {"GET", "OPTIONS"}
 }
 _LOCAL = "3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"
 _UNKNOWN = {

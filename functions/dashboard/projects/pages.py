@@ -116,9 +116,18 @@ async def show_project(session: MemberSees, project_slug: ProjectSlug) -> Respon
 async def show_project_consent(session: MemberSees, project_slug: ProjectSlug) -> Response:
     """Shows the project's consent instance: trusted origins, branding, and the code that installs the library."""
     project, plan = _get_project(session, project_slug)
-    snippets = list_snippets(consent_runtime_url(project.consent.instance_id)) if project.consent else []
+    runtime = consent_runtime_url(project.region, project.consent.instance_id) if project.consent else None
     served = project.served_on(plan.id)
-    return _page("project_consent", session, project_slug, served, below="/consent", plan=plan, snippets=snippets)
+    return _page(
+        "project_consent",
+        session,
+        project_slug,
+        served,
+        below="/consent",
+        plan=plan,
+        runtime=runtime,
+        snippets=list_snippets(runtime),
+    )
 
 
 @router.get("/organizations/{organizationSlug}/projects/{projectSlug}/settings", operation_id="showProjectSettings")

@@ -10,6 +10,7 @@ from controlplane.findings import vendors
 from controlplane.findings.code_uses import FoundVendor, record_uses
 from controlplane.findings.items import CodeUse, VendorPlace
 from controlplane.platform.core.ids import ProjectId
+from controlplane.platform.core.regions import parse_regions
 from controlplane.platform.core.settings import settings
 from controlplane.projects import audits
 from controlplane.projects import store as projects
@@ -48,7 +49,7 @@ class TestShown:
             (told["dashboardUrl"], ("Shop", project["id"], "Europe (Frankfurt)", "shop.example.com Primary")),
             (
                 consent["dashboardURL"],
-                (consent["instanceId"], consent["branding"], f"version {settings.consent_runtime_version}"),
+                (consent["instanceId"], consent["branding"], f"Version {consent['backendVersion']}"),
             ),
         ):
             reply = visitor.get(path_of(address))
@@ -300,11 +301,16 @@ class TestVendors:
 
 
 def test_the_consent_code_uses_the_instances_own_address(visitor, company, project, monkeypatch):
-    monkeypatch.setitem(settings.__dict__, "consent_runtime_base_url", "https://consent.example.com")
+    regions = parse_regions("eu-central|Frankfurt|https://consent.example.com")
+    monkeypatch.setitem(settings.__dict__, "regions", regions)
     shown = visitor.get(path(company, "/shop/consent"))
     assert f"backendURL: 'https://consent.example.com/{project.consent.instance_id}'" in text_of(shown)
-    monkeypatch.setitem(settings.__dict__, "consent_runtime_base_url", None)
-    assert "mode: 'offline'" in text_of(visitor.get(path(company, "/shop/consent")))
+    monkeypatch.setitem(settings.__dict__, "regions", parse_regions("us-east|Virginia"))
+    offline = text_of(visitor.get(path(company, "/shop/consent")))
+    assert "mode: 'offline'" in offline
+    assert f"https://api.assent.test/v1/consent-instances/{project.consent.instance_id}" in offline
+    assert "Region eu-central" in offline
+    assert "everything is stored in the AWS region eu-central-1" in offline
     assert SNIPPETS.read_text() == describe_snippets(), "run python -m scripts.rule_texts"
 
 

@@ -1,6 +1,7 @@
 """A scan writes the vendors that it found into the projects that its repository is linked to."""
 
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -20,6 +21,7 @@ from openassent_analysis.catalogue import catalogue
 from tests.functional.projects.builders import make_project, stored
 from tests.functional.scan_execution.repeated_scans import BING, GA, HOTJAR, Audit, page
 from tests.functional.scan_execution.test_locked_scans import unlock  # noqa: F401 (a fixture)
+from tests.support import invariants
 from tests.support.api import Api
 from tests.support.calls import before_the_transaction
 from tests.support.cleanup import finish_deletions
@@ -64,6 +66,13 @@ class Lists:
 @pytest.fixture
 def lists(audit: Audit, api: Api, company: Company) -> Lists:
     return Lists(audit, api, company)
+
+
+@pytest.fixture(autouse=True)
+def _configured() -> Iterator[None]:
+    """The public configuration has the vendors that the project has, after every test."""
+    yield
+    invariants.configurations_have_the_vendors(invariants.read_items(table.client, table.name))
 
 
 def test_the_vendors_of_a_scan_are_listed_with_their_places_next_to_those_of_websites(audit, lists):
@@ -217,12 +226,12 @@ def test_a_repeated_publication_writes_nothing_and_an_older_one_changes_nothing(
     many = found(*[*catalogue().vendors][:60])
     with recorded_calls() as calls:
         record_uses(project_id, use_of(audit), many, str)
-    assert len(calls) == 4, "a query, and a transaction for each 25 vendors"
+    assert len(calls) == 5, "the project, its vendors, and a transaction for each 25 of them"
     older = use_of(audit, scan_id="scn_0", scanned_at="2026-03-03T05:00:00.000Z")
     for scan, seen in ((use_of(audit), many), (older, many), (older, {})):
         with recorded_calls() as calls:
             record_uses(project_id, scan, seen, str)
-        assert len(calls) == 1
+        assert len(calls) == 2
     assert {use["scanId"] for vendor in lists().values() for use in vendor["repositories"]} == {"scn_1"}
 
 

@@ -6,6 +6,7 @@ since the vendor was read is read again.
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from itertools import batched
 from typing import Any, Final, NamedTuple
 
@@ -17,7 +18,9 @@ from controlplane.platform.table.legs import set_expression
 from controlplane.platform.table.retry import WriteConflict, retry_on_conflict
 from controlplane.platform.table.stored import to_map
 from controlplane.platform.table.table import Check, ConditionFailed, Delete, Leg, LegFailed, Unrecorded, Update, table
-from controlplane.projects.store import UnknownProject
+from controlplane.projects.changes import vendors_leg
+from controlplane.projects.items import ConfiguredVendor
+from controlplane.projects.store import find_project, get_project
 
 # A transaction has at most 100 legs and 4 MB.
 _MOST_VENDORS: Final = 25
@@ -45,24 +48,26 @@ def record_uses(
     it would have in all of its places. held: checks the lease of the scan's worker.
     Keeps what a later scan has stored. Raises leases.LeaseLost, and UnknownProject if the project was deleted.
     """
-    around: dict[str, Leg] = {"project": Check(keys.project(*project_id.location), "attribute_exists(pk)")}
-    if held is not None:
-        around["scan"] = held
+    around: dict[str, Leg] = {} if held is None else {"scan": held}
 
     def record() -> None:
+        project = get_project(project_id)  # before its vendors, so that the condition on it covers them
         stored = {vendor.vendor_id: vendor for vendor in list_all_vendors(project_id)}
-        changes = {}
+        changes: dict[str, tuple[Update, ConfiguredVendor]] = {}
         for vendor_id in {**stored, **found}:
             vendor = stored.get(vendor_id) or VendorItem(project_id=project_id, vendor_id=vendor_id)
             use = _current(vendor, scan, found.get(vendor_id), covers)
             if use is not None:
-                changes[vendor_id] = _leg(vendor, use, found.get(vendor_id))
+                named = _named(vendor, found.get(vendor_id))
+                changes[vendor_id] = _leg(vendor, use, named), named.configured
         for batch in batched(changes.items(), _MOST_VENDORS, strict=False):
+            after = project.with_vendors(*(shown for _, (_, shown) in batch))
+            legs = {vendor_id: leg for vendor_id, (leg, _) in batch}
             try:
-                table.transact({**around, **dict(batch)}, Unrecorded.PUBLICATION)
+                table.transact({**around, "project": vendors_leg(project, after), **legs}, Unrecorded.PUBLICATION)
             except LegFailed as failure:
-                errors = {"project": UnknownProject, "scan": leases.LeaseLost}
-                raise failure.mapped(errors, WriteConflict) from None
+                raise failure.mapped({"scan": leases.LeaseLost}, WriteConflict) from None
+            project = after
 
     retry_on_conflict(record, "the vendors")
 
@@ -85,7 +90,14 @@ def _use_of(vendor: VendorItem, repository_id: str) -> CodeUse | None:
     return next((use for use in vendor.code if use.repository_id == repository_id), None)
 
 
-def _leg(vendor: VendorItem, use: CodeUse, found: FoundVendor | None) -> Update:
+def _named(vendor: VendorItem, found: FoundVendor | None) -> VendorItem:
+    """Returns the vendor with the name and the category that it lacks."""
+    if found is None:
+        return vendor
+    return replace(vendor, name=vendor.name or found.name, category=vendor.category or found.category)
+
+
+def _leg(vendor: VendorItem, use: CodeUse, named: VendorItem) -> Update:
     """Returns the leg that replaces the vendor's use in the repository, on the condition that no other has changed."""
     others = [it for it in vendor.code if it.repository_id != use.repository_id]
     values: dict[str, Any] = {
@@ -93,11 +105,14 @@ def _leg(vendor: VendorItem, use: CodeUse, found: FoundVendor | None) -> Update:
         "projectId": vendor.project_id,
         "code": [to_map(it) for it in (use, *others)][:_MOST_REPOSITORIES],
     }
+    if named.name != vendor.name:
+        values["name"] = named.name
+    if named.category != vendor.category:
+        values["category"] = named.category
     change = set_expression(values)
-    if found is not None:
-        absent = {"name": found.name, "category": found.category, "reviewState": "suggested"}
-        change += "".join(f", #{name} = if_not_exists(#{name}, :{name})" for name in absent)
-        values |= absent
+    if named is not vendor:
+        change += ", #reviewState = if_not_exists(#reviewState, :suggested)"
+        values["suggested"] = "suggested"
     when, read = _unchanged(vendor)
     return Update(_key(vendor), change, when, {**values, **read})
 
@@ -127,6 +142,23 @@ def forget_uses(vendor: VendorItem, repository_id: RepositoryId) -> None:
             table.update(Update(key, "SET #code = :code", when, {"code": kept, **read}), Unrecorded.CLEANUP)
         elif vendor.state is None and vendor.inbox_item_id is None:
             alone = f"{when} AND attribute_not_exists(#state) AND attribute_not_exists(#inboxItemId)"
-            table.delete(Delete(key, alone, read), Unrecorded.CLEANUP)
+            _delete(vendor, Delete(key, alone, read))
         else:
             table.update(Update(key, "REMOVE #code", when, read), Unrecorded.CLEANUP)
+
+
+def _delete(vendor: VendorItem, leg: Delete) -> None:
+    """Deletes the vendor, also from its project's list, unless it has changed."""
+
+    def delete() -> None:
+        project = find_project(ProjectId.stored(vendor.project_id))
+        legs: dict[str, Leg] = {"vendor": leg}
+        if project is not None:
+            legs["project"] = vendors_leg(project, project.without_vendor(vendor.vendor_id))
+        try:
+            table.transact(legs, Unrecorded.CLEANUP)
+        except LegFailed as failure:
+            if failure.leg == "project":
+                raise WriteConflict from None
+
+    retry_on_conflict(delete, "the project")

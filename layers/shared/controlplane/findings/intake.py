@@ -29,7 +29,10 @@ from controlplane.platform.queues.outbox import Entry
 from controlplane.platform.table import keys
 from controlplane.platform.table.legs import Record, set_expression
 from controlplane.platform.table.retry import WriteConflict, retry_on_conflict
+from controlplane.platform.table.stored import read_map
 from controlplane.platform.table.table import Check, Leg, LegFailed, Put, Recorded, Unrecorded, Update, table
+from controlplane.projects.changes import vendors_leg
+from controlplane.projects.items import ConfiguredVendor, ProjectItem
 from controlplane.projects.store import UnknownProject
 
 _EXISTS = "attribute_exists(pk)"
@@ -217,22 +220,29 @@ def record_detection(detection: RuntimeVendorDetection) -> list[Entry]:
     project_id = ProjectId.stored(detection.project_id)
     key = keys.vendor(*project_id.location, detection.vendor_id)
     finding_key = keys.inbox_item(*detection.as_discovery().item_id.location)
+    project_key = keys.project(*project_id.location)
 
     def record() -> list[Entry]:
-        legs, changes = _detection(detection, project_id, *table.batch_get([key, finding_key]))
+        project, *stored = table.batch_get([project_key, key, finding_key])
+        if project is None:
+            raise _unknown(project_id)
+        legs, changes = _detection(detection, ProjectItem.from_item(project), *stored)
         if not legs:
             return []
         try:
             leg = changes[0].leg if changes else None
             return inbox.transact_and_tell(changes, legs, _recorded(detection, leg))
         except LegFailed as failure:
-            if failure.leg != "project":
-                raise WriteConflict from None  # a decision or another detection was written first
-            if organizations.find_organization(project_id.organization_id) is None:
-                raise UnknownOrganization from None
-            raise UnknownProject from None
+            if failure.leg == "project" and failure.item is None:
+                raise _unknown(project_id) from None
+            raise WriteConflict from None  # a decision, another detection, or a change of the project was written first
 
     return retry_on_conflict(record, "the vendor")
+
+
+def _unknown(project_id: ProjectId) -> Exception:
+    is_deleted = organizations.find_organization(project_id.organization_id) is None
+    return UnknownOrganization() if is_deleted else UnknownProject()
 
 
 def _recorded(detection: RuntimeVendorDetection, finding: Leg | None) -> Record:
@@ -252,7 +262,7 @@ def _recorded(detection: RuntimeVendorDetection, finding: Leg | None) -> Record:
 
 def _detection(
     detection: RuntimeVendorDetection,
-    project_id: ProjectId,
+    project: ProjectItem,
     item: Mapping[str, Any] | None,
     existing_finding: Mapping[str, Any] | None,
 ) -> tuple[dict[str, Leg], list[Change]]:
@@ -273,9 +283,10 @@ def _detection(
         finding = publications.evidence_leg(discovery, existing_finding)
     if not changes and finding is None:
         return {}, []
+    shown = read_map(ConfiguredVendor, {**(item or {}), **changes})
     legs: dict[str, Leg] = {
-        "project": Check(keys.project(*project_id.location), "attribute_exists(pk)"),
-        "vendor": _if_unchanged(keys.vendor(*project_id.location, detection.vendor_id), vendor, changes),
+        "project": vendors_leg(project, project.with_vendors(shown)),
+        "vendor": _if_unchanged(keys.vendor(*project.project_id.location, detection.vendor_id), vendor, changes),
     }
     if finding is None:
         return legs, []

@@ -21,9 +21,10 @@ from controlplane.platform.table import keys
 from controlplane.platform.table.legs import set_expression
 from controlplane.platform.table.retry import WriteConflict, retry_on_conflict
 from controlplane.platform.table.stored import SPARSE, StoredMap
-from controlplane.platform.table.table import Check, Leg, LegFailed, QueryPage, Recorded, Update, table
-from controlplane.projects.items import ProjectItem
-from controlplane.projects.store import UnknownProject
+from controlplane.platform.table.table import Leg, LegFailed, QueryPage, Recorded, Update, table
+from controlplane.projects.changes import vendors_leg
+from controlplane.projects.items import ConfiguredVendor, ProjectItem
+from controlplane.projects.store import existing
 
 VendorState = Literal["approved", "ignored"]
 ReviewState = Literal["accepted", "suggested", "rejected", "needs_review"]
@@ -74,6 +75,10 @@ class VendorItem(StoredMap):
         if self.state is None or self.decided_at is None:
             return None
         return VendorDecision(self.vendor_id, self.state, self.decided_at)
+
+    @property
+    def configured(self) -> ConfiguredVendor:
+        return ConfiguredVendor(self.vendor_id, self.name, self.domain, self.category, self.state)
 
     @property
     def runtime_vendor(self) -> RuntimeVendor | None:
@@ -143,14 +148,16 @@ def decide_vendor(
     organization_id = project.project_id.organization_id
 
     def decide() -> str | None:
-        nonlocal seen
+        nonlocal seen, project
         vendor, finding = seen or see_vendor(project.project_id, vendor_id)
         seen = None  # if one of them has changed, both are read again
         if vendor is None and finding is None and vendor_id not in _catalog():
             raise UnknownVendor
+        # The project may have been read later than the vendor, so what it says counts for all but the decision.
+        shown = project.find_vendor(vendor_id) or (vendor.configured if vendor else ConfiguredVendor(vendor_id))
         legs: dict[str, Leg] = {
             **organizations.admin_check(user_id, organization_id),
-            "project": Check(project.key, "attribute_exists(pk)"),
+            "project": vendors_leg(project, project.with_vendors(shown._replace(state=state))),
             "vendor": _decision(project, vendor_id, state, user_id, vendor),
         }
         record = Recorded(
@@ -168,8 +175,10 @@ def decide_vendor(
         try:
             inbox.transact_and_tell(changes, legs, record)
         except LegFailed as failure:
-            # WriteConflict: the vendor was detected or decided on, or its finding changed.
-            raise failure.mapped({"caller": RoleRequired, "project": UnknownProject}, WriteConflict) from None
+            if failure.leg == "project":
+                project = existing(failure.item)
+            # WriteConflict: the vendor was detected or decided on, or its finding or the project changed.
+            raise failure.mapped({"caller": RoleRequired}, WriteConflict) from None
         return finding.item_id if finding else None
 
     return retry_on_conflict(decide, "the vendor")
