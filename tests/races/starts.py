@@ -117,7 +117,7 @@ class Start[T]:
         else:
             around, self._name = self._record, new_table()
         # What the product remembers of the run before, whose table and callers had the same names.
-        refusals.forget_full()
+        refusals._full.clear()
         self._patches.enter_context(intercepted(self._client, around))
         return self._name
 

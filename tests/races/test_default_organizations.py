@@ -10,7 +10,7 @@ from controlplane.organizations import store as organizations
 from controlplane.organizations.members import remove_member
 from controlplane.organizations.store import find_organization
 from ops import members
-from ops.errors import Conflict
+from ops.output import Conflict
 from tests.races.faults import Kind
 from tests.races.schedules import beyond_the_token
 from tests.races.stage import faults, race

@@ -120,7 +120,7 @@ def test_racing_refusals_of_a_caller_are_recorded_exactly_up_to_the_bound(stage)
     world = stage.fresh()
     company = world.company()
     key = world.key(company)
-    refusals.forget_full()
+    refusals._full.clear()
     outcomes = run_repeatedly([lambda: stage.api.get("/v1/projects/prj_unknown", key)] * 8, times=5)
     replies = [outcome.get() for outcome in outcomes]
     assert {reply.status for reply in replies} == {404}
