@@ -110,8 +110,10 @@ def _of_access(route: ControlRoute) -> list[ErrorResponse]:
         found.append(_describe(_example(errors.InsufficientScope)))
     if requires.user_token and requires.keys_can_have_scope:
         found.append(_describe(UserTokenRequired()))
-    if requires.organization == "query" or requires.role != "member":
+    if requires.organization == "query":
         found.append(_describe(errors.Forbidden()))
+    if requires.role != "member":
+        found.append(_describe(_example(errors.RoleRequired)))
     if requires.organization == "path" or requires.resource is not None:
         found.append(_describe(errors.NotFound()))
     return found

@@ -7,6 +7,7 @@ import hashlib
 import itertools
 import json
 import re
+from collections import defaultdict
 from html import escape
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,7 +15,6 @@ from typing import Any, NamedTuple
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from controlplane.platform.core.errors import CATALOG
 from controlplane.platform.core.plans import PLANS
 from controlplane.platform.core.scopes import API_KEY_SCOPES, SCOPES
 from scripts.openapi.texts import BASE_URL, PAGES_URL
@@ -140,7 +140,7 @@ class _Case(NamedTuple):
 
 def _error_files(environment: Environment, brand: str, style: str) -> dict[str, str]:
     """Returns the page as HTML and as Markdown, by name."""
-    found: dict[str, list[_Case]] = {code: [] for code in CATALOG}
+    found: dict[str, list[_Case]] = defaultdict(list)
     for status, code, when, details, advice in _ROW.findall(_errors_text()):
         found[code].append(_Case(status, when, details, advice))
     page = environment.overlay(autoescape=True)

@@ -100,7 +100,9 @@ class _Operation:
     def _fields(self) -> Iterator[_Argument]:
         for media in self._node.get("requestBody", {"content": {}})["content"].values():
             body = self._samples.merge(media["schema"])
-            for field, schema in body.get("properties", {}).items():
+            fields = {_NAMES.get(field, field): field for field in reversed(body.get("properties", {}))}
+            for field in reversed(fields.values()):
+                schema = body["properties"][field]
                 if not schema.get("deprecated"):
                     inner = self._samples.resolve(schema)["properties"][_INNER[field]] if field in _INNER else schema
                     yield self._argument(

@@ -10,11 +10,11 @@ from controlplane.platform.core.settings import settings
 from controlplane.platform.core.tokens import digest
 from controlplane.platform.table import keys, refusals, waiting
 from controlplane.platform.table.table import Update, table
+from tests.races.faults import Kind
+from tests.races.schedules import every_call
 from tests.races.stage import RACE_TIME, faults, race
-from tests.support.faults import Kind
-from tests.support.schedules import every_call
+from tests.races.threads import run_repeatedly
 from tests.support.table import PREPARED
-from tests.support.threads import run_repeatedly
 from tests.support.world import World
 
 MINUTE = int(RACE_TIME) // 60

@@ -53,3 +53,10 @@ def seconds_of(value: str | None) -> float | None:
         return max(0.0, parsedate_to_datetime(value).timestamp() - time.time())
     except (TypeError, ValueError, OverflowError):
         return None
+
+
+def warnings_of(envelope: dict[str, Any]) -> list[str]:
+    """Returns the fields of the request that the service ignored, each with what is wrong with it."""
+    listed = envelope.get("warnings")
+    warnings = [it for it in listed if isinstance(it, dict)] if isinstance(listed, list) else []
+    return [f"{'.'.join(map(str, it.get('path') or ['body']))}: {it.get('message')}" for it in warnings]

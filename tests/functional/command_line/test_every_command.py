@@ -8,7 +8,6 @@ import pytest
 from cli.tests.support.shell import COMMAND, Ended
 from tests.functional.command_line.cases import CASES, ELSEWHERE, Case
 from tests.functional.command_line.conftest import Shell
-from tests.functional.command_line.office import Office
 from tests.support.api import Api
 from tests.support.world import table_dump
 
@@ -65,7 +64,7 @@ def test_every_command_has_a_case():
 
 @pytest.mark.usefixtures("hosted_issue")
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_does_what_it_says(case: Case, shell: Shell, office: Office, api: Api):
+def test_does_what_it_says(case, shell, office, api):
     line = case.line.format(**office.names)
     later, effect = (it.format(**office.names) for it in case.then or ("", ""))
     if case.then:
@@ -83,7 +82,7 @@ def test_does_what_it_says(case: Case, shell: Shell, office: Office, api: Api):
 
 
 @pytest.mark.parametrize("line", ["key create CI", "key roll deploy --yes"])
-def test_a_secret_is_alone_on_standard_output_and_in_the_json(line: str, shell: Shell, api: Api):
+def test_a_secret_is_alone_on_standard_output_and_in_the_json(line, shell, api):
     assert shell.run(line).stdout == f"{api.replies[-1].data['key']}\n"
     ended = shell.run(f"{line} --json")
     assert (ended.json, ended.stderr) == (api.replies[-1].data, "")

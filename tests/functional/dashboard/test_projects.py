@@ -1,7 +1,6 @@
 """The pages of projects: lists, one and its consent, forms that create, change, and delete one, and its vendors."""
 
 import re
-from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
@@ -10,16 +9,13 @@ from controlplane.billing import store as billing
 from controlplane.findings import vendors
 from controlplane.platform.core.ids import ProjectId
 from controlplane.platform.core.settings import settings
-from controlplane.platform.table.table import table
 from controlplane.projects import audits
 from controlplane.projects import store as projects
-from controlplane.projects.changes import ProjectChange, update_project
-from controlplane.projects.items import Address, ProjectItem
+from controlplane.projects.items import ProjectItem
 from scripts.rule_texts import SNIPPETS, describe_snippets
 from tests.functional.dashboard.conftest import HOSTILE, pages_in, pages_of
 from tests.functional.projects.builders import add_audits, make_project
 from tests.support.browser import Browser, text_of
-from tests.support.calls import before_the_transaction
 from tests.support.cleanup import finish_deletions
 from tests.support.reply import Reply
 from tests.support.world import Company
@@ -41,16 +37,6 @@ def rename(browser: Browser, company: Company, project: dict, name: str) -> None
     assert browser.api.patch(path, company.owner.token, json_body={"projectName": name}).status == 200
 
 
-def addresses_in(value: Any) -> list[str]:
-    """Returns every `dashboardUrl` and `dashboardURL` in the response, at any depth."""
-    if isinstance(value, list):
-        return [address for item in value for address in addresses_in(item)]
-    if not isinstance(value, dict):
-        return []
-    own = [item for name, item in value.items() if name.lower() == "dashboardurl"]
-    return own + [address for item in value.values() for address in addresses_in(item)]
-
-
 class TestShown:
     def test_the_dashboard_urls_of_a_response_lead_to_the_project_and_its_consent(self, visitor, company):
         project = created(visitor, company)
@@ -67,17 +53,6 @@ class TestShown:
             for text in (*words, "*.example.org"):
                 assert text in text_of(reply)
             assert f'href="{path_of(told["consent"]["dashboardUrl"])}"' in reply.text
-
-    def test_each_tab_leads_to_its_page(self, visitor, company):
-        visitor.get(path_of(created(visitor, company)["dashboardUrl"]))
-        for tab, heading in (
-            ("Consent", "Consent of Shop"),
-            ("Vendors", "Vendors of Shop"),
-            ("Settings", "Settings of Shop"),
-            ("Overview", "Shop"),
-        ):
-            reply = visitor.press(tab, near="Consent Vendors")
-            assert (reply.status, f"<h1>{heading}</h1>" in reply.text) == (200, True)
 
     def test_the_consent_page_tells_consent_entries_from_audited_websites(self, visitor, company):
         project = created(visitor, company, websites=["shop.example.com", "audited.example.com"])
@@ -141,31 +116,6 @@ class TestRenamed:
         assert {visitor.get(address).status for address in addresses} == {404}
         finish_deletions()
         assert {visitor.get(address).status for address in addresses} == {404}
-
-
-class TestAddresses:
-    def test_every_dashboard_url_of_every_response_is_a_page(self, visitor, company):
-        api, token = visitor.api, company.owner.token
-        project = created(visitor, company)
-        path = f"/v1/projects/{project['id']}"
-        older = {"name": "Blog", "region": "eu-central", "consent": {"trustedOrigins": ["https://blog.example.com"]}}
-        replies = [
-            api.get("/v1/projects", token),
-            api.get(path, token),
-            api.get(f"{path}/consent", token),
-            api.post("/v1/projects", token, json_body=older),
-            api.patch(path, token, json_body={"projectName": "Store"}),
-            api.get(path, token),
-        ]
-        addresses = {address for reply in replies for address in addresses_in(reply.body)}
-        assert {path_of(address).rpartition("/projects/")[2] for address in addresses} == {
-            *("shop", "shop/consent", "store", "store/consent", "blog", "blog/consent"),
-        }
-        for address in addresses:
-            reply = visitor.get(path_of(address))
-            if reply.status == 307:
-                reply = visitor.get(reply.headers["location"])
-            assert reply.status == 200, address
 
 
 path = pages_in("projects")
@@ -270,17 +220,6 @@ class TestSettings:
         assert stored(project).consent.branding == "none"  # applies again after an upgrade
         reply = forge_change(visitor, company, project, "brand", branding="none")
         assert (reply.status, "To change the plan" in text_of(reply)) == (402, True)
-
-    def test_adding_a_website_keeps_what_another_person_adds_at_the_same_time(self, visitor, company, project):
-        visitor.get(path(company, "/shop/settings"))
-
-        def add():
-            added: ProjectChange = {"added_websites": [Address("b.example.net", "domain")]}
-            update_project(project, added, may_remove_websites=False)
-
-        with before_the_transaction(table.client, add):
-            visitor.press("Add", fill={"Add websites": "a.example.net"})
-        assert stored(project).trusted_origins == ["example.com", "b.example.net", "a.example.net"]
 
     def test_a_member_changes_what_the_api_allows_and_removes_nothing(self, browser, company, project, world):
         browser.signed_in(world.member(company).user_id)

@@ -354,18 +354,6 @@ class TestStored:
 
 
 class TestFailures:
-    @pytest.mark.parametrize("takes_effect", [True, False])
-    def test_what_may_have_been_created_is_searched_for(self, takes_effect, events, reviewed, code_host, now):
-        lost = Fault(502, takes_effect=takes_effect)
-        code_host.stand_in.faults.add(CHECKS, lost)
-        code_host.stand_in.faults.add(COMMENTS, lost)
-        events.take("pull_request", open_one(code_host))
-        for _ in range(6):
-            events.scan()
-            now.advance(61)
-        assert len(checks(code_host)) == len(comments(code_host)) == 1
-        assert checks(code_host)[0].status == "completed"
-
     def test_the_scan_is_started_again_after_an_hour_without_github(self, events, reviewed, code_host, sqs, now):
         events.take("pull_request", open_one(code_host))
         down = "GET /repos/{owner}/{repo}/pulls/{pull_number}"

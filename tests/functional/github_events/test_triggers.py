@@ -1,9 +1,15 @@
-"""Scans after pushes and on a schedule, and the state of issues."""
+"""Scans after pushes and on a schedule, the limits of an installation's requests, and the state of issues."""
+
+from types import SimpleNamespace
 
 from controlplane.code_host import installations, repositories
 from controlplane.code_host import installations as host_limits
+from controlplane.code_host.github import client
+from controlplane.code_host.github.app_auth import Quotas
+from controlplane.code_host.github.transport import Response
 from controlplane.code_host.items import RepositoryItem
 from controlplane.code_host.pull_requests import PullRequestItem
+from controlplane.code_host.requests import within_limits
 from controlplane.erasure import deletions
 from controlplane.findings import issue_attempts
 from controlplane.findings.items import GithubIssue
@@ -266,3 +272,23 @@ class TestIssues:
     def test_other_issues_are_ignored(self, events, repository, code_host):
         events.take("issues", 77)
         assert code_host.sent("GET /repos/{owner}/{repo}/issues/{issue_number}") == []
+
+
+def test_the_limit_that_ends_last_counts(now):
+    for seconds, left in ((60, 60), (30, 60), (90, 90)):
+        host_limits.limit(7, seconds)
+        assert host_limits.seconds_left(7) == left
+    assert host_limits.seconds_left(8) == 0
+    now.advance(89)
+    assert host_limits.seconds_left(7) == 1
+    now.advance(2)
+    assert host_limits.seconds_left(7) == 0
+
+
+def test_the_last_request_that_an_installation_has_is_known_to_all_workers(now, monkeypatch):
+    quotas, reset = Quotas(), str(int(now.seconds) + 60)
+    with monkeypatch.context() as patched:
+        patched.setattr(client, "get_transport", lambda: (None, SimpleNamespace(quotas=quotas)))
+        with within_limits(7):
+            quotas.note(7, Response(200, {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": reset}, None))
+    assert host_limits.seconds_left(7) == 60
