@@ -8,8 +8,7 @@ from typing import Final
 from ast_grep_py import SgNode
 
 from openassent_analysis.gates import words
-from openassent_analysis.gates.context import Reader
-from openassent_analysis.gates.implied import GIVEN, NOTHING, UNCLEAR, Implied, either_of
+from openassent_analysis.gates.context import GIVEN, NOTHING, UNCLEAR, Implied, Reader, either_of
 from openassent_analysis.gates.index import Declared, Place, arguments_of, callee_of
 from openassent_analysis.gates.origins import in_project
 from openassent_analysis.gating import Export

@@ -9,8 +9,7 @@ from ast_grep_py import SgNode
 
 from openassent_analysis.blocks import Block
 from openassent_analysis.gates import words
-from openassent_analysis.gates.context import Reader
-from openassent_analysis.gates.implied import GIVEN, NOTHING, Implied, Meaning, both, either_of, negated
+from openassent_analysis.gates.context import GIVEN, NOTHING, Implied, Meaning, Reader, both, either_of, negated
 from openassent_analysis.gates.origins import imported, in_project
 from openassent_analysis.reading import pattern_of, resource
 from openassent_analysis.statements import FUNCTIONS

@@ -12,7 +12,7 @@ from typing import Final
 
 from openassent_analysis.reading import resource
 from openassent_analysis.templates import scriptlets
-from openassent_analysis.templates.includes import find_includes
+from openassent_analysis.templates.dialects import find_includes
 from openassent_analysis.templates.markup import Markup
 
 _KINDS: Final = {"pug": "Pug", "haml": "Haml", "slim": "Slim"}
