@@ -117,6 +117,16 @@ def test_the_slot_of_another_delivery_stays_taken_after_a_late_attempt(company, 
     assert webhooks.get_webhook(late.webhook.webhook_id).slots[late.slot] == other.until
 
 
+def test_a_replay_of_a_delivery_that_changed_since_it_was_read_follows_its_last_attempt(company):
+    delivery, owner = delivered(company), company.owner.user_id
+    webhook, event_id = webhooks.get_webhook(delivery.webhook_id), delivery.event_id
+    for end in (lambda: webhook_deliveries._give_up(delivery, "disabled"), lambda: finish(begin(delivery))):
+        seen = webhook_deliveries.get_delivery(webhook.webhook_id, event_id)
+        end()
+        replayed, message = webhook_deliveries.replay_delivery(webhook, event_id, owner, seen)
+        assert (replayed, message.message["attempt"]) == (stored(delivery), replayed.attempts + 1)
+
+
 def test_an_event_of_another_organization_is_unknown(company, world):
     delivery = delivered(company)
     foreign = EventId.of(world.company().organization_id, delivery.event_id.local)
