@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from openassent_analysis import consent_code
+from openassent_analysis import fixes
 from openassent_analysis.fixes import consent_library_version
 from openassent_analysis.rules import rules
 
@@ -35,7 +35,7 @@ def describe_snippets() -> str:
 def _snippet(package: str) -> dict[str, str]:
     def code(mode: list[str]) -> str:
         options = [*mode, _CATEGORIES]
-        return consent_code.runtime(options) if package == "c15t" else consent_code.provider(package, options)
+        return fixes.runtime(options) if package == "c15t" else fixes.provider(package, options)
 
     install = f"npm install {package}@^{consent_library_version()}"
     return {"install": install, "hosted": code(_HOSTED), "offline": code(_OFFLINE)}

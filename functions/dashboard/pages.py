@@ -80,23 +80,22 @@ def _counted(number: int, nouns: str) -> str:
     return f"{number} {nouns.removesuffix('s') if number == 1 else nouns}"
 
 
-def _upgrade_contact() -> str | None:
-    """Returns the email address or the page of those who change plans, or None."""
-    return settings.upgrade_contact or settings.contact_email
+def _link(contact: str) -> str:
+    """Returns the target of a link to a page or an email address."""
+    return contact if "://" in contact else f"mailto:{contact}"
 
 
 _templates.globals.update(
     address=address,
     brand=settings.service_brand.capitalize(),
+    contact=lambda: settings.contact,
     consent_runtime_url=consent_runtime_url,
     consent_runtime_version=settings.consent_runtime_version,
     once_field=ONCE,
     regions=REGIONS,
-    support=settings.contact_email,
     token_field=FORM_TOKEN,
-    upgrade_contact=_upgrade_contact,
 )
-_templates.filters.update(counted=_counted, date=_date, day=_day, hour=_hour, minute=_minute)
+_templates.filters.update(counted=_counted, date=_date, day=_day, hour=_hour, link=_link, minute=_minute)
 
 
 def compile_templates(folder: Path) -> None:

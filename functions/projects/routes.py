@@ -11,7 +11,7 @@ from controlplane.api_keys import rules as key_rules
 from controlplane.findings import vendors
 from controlplane.findings.vendors import VendorItem
 from controlplane.organizations.store import UnknownOrganization
-from controlplane.platform.core.errors import Forbidden, InvalidPayload
+from controlplane.platform.core.errors import Forbidden
 from controlplane.platform.core.ids import ProjectId
 from controlplane.platform.http.app import ControlRouter
 from controlplane.platform.http.envelope import Answer, Page
@@ -22,7 +22,7 @@ from controlplane.platform.table import keys
 from controlplane.platform.table.table import Leg, QueryPage
 from controlplane.projects import changes, rules
 from controlplane.projects import store as projects
-from controlplane.projects.items import Address, ProjectItem
+from controlplane.projects.items import ProjectItem
 from projects.schemas import (
     CreatedProject,
     DeletedProject,
@@ -92,7 +92,6 @@ async def create_project(
     The older body shape has `organizationId`, and `trustedOrigins` instead of `websites`. It returns the older project
     shape. A body that mixes both shapes is rejected with 400.
     """
-    addresses = _read_addresses(body)
     access.enter(body.organization_id or None)
     shape = ListedProject if body.is_older_shape else CreatedProject
 
@@ -102,7 +101,7 @@ async def create_project(
                 access.organization_id,
                 body.name,
                 region=body.region,
-                addresses=addresses,
+                addresses=body.addresses,
                 branding=body.consent.branding,
                 extra_legs=legs,
             )
@@ -211,46 +210,17 @@ async def decide_vendor(access: DecidesVendor, vendor_id: VendorId, body: Vendor
     )
 
 
-def _read_addresses(body: ProjectCreate) -> list[Address]:
-    """Returns the addresses of either shape of the body. Raises InvalidPayload, UnsupportedRegion, UnusableOrigin."""
-    given, consent = body.model_fields_set, body.consent
-    path, listed = ["websites"], body.websites
-    if "trusted_origins" in consent.model_fields_set:
-        if "websites" in given:
-            raise _contradiction(["consent", "trustedOrigins"], "Send websites alone; every website loads consent.")
-        path, listed = ["consent", "trustedOrigins"], consent.trusted_origins
-    if body.is_older_shape:
-        if "organization_id" not in given:
-            raise InvalidPayload.at(["organizationId"], "Required in a body with trustedOrigins.", "missing")
-        if "websites" in given or "trusted_origins" in consent.model_fields_set:
-            raise _contradiction(
-                path, "A body with organizationId or trustedOrigins must list its addresses in trustedOrigins only."
-            )
-        path, listed = ["trustedOrigins"], body.trusted_origins
-    rules.require_region(body.region)
-    return rules.parse_addresses(path, listed)
-
-
 def _read_change(body: ProjectUpdate) -> changes.ProjectChange:
-    """Converts the body. Raises InvalidPayload, UnusableOrigin."""
     given, consent = body.model_fields_set, body.consent
     change = changes.ProjectChange()
-    if "project_name" in given:
-        change["name"] = body.project_name
+    if name := body.project_name or body.name:
+        change["name"] = name
     if "description" in given:
         change["description"] = body.description
     if "branding" in consent.model_fields_set:
         change["branding"] = consent.branding
     if "websites" in given:
-        if "trusted_origins" in consent.model_fields_set:
-            raise _contradiction(["consent", "trustedOrigins"], "Send websites alone; every website loads consent.")
-        change["websites"] = rules.parse_addresses(["websites"], body.websites)
+        change["websites"] = [*dict.fromkeys(body.websites)]
     elif "trusted_origins" in consent.model_fields_set:
-        change["trusted_origins"] = rules.parse_addresses(["consent", "trustedOrigins"], consent.trusted_origins)
-    if not change:
-        raise InvalidPayload.at([], "Name at least one thing to change.", "empty")
+        change["trusted_origins"] = [*dict.fromkeys(consent.trusted_origins)]
     return change
-
-
-def _contradiction(path: list[str], message: str) -> InvalidPayload:
-    return InvalidPayload.at(path, message, "contradiction")

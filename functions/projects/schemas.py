@@ -3,22 +3,26 @@
 A project has two JSON shapes, one for each API generation. `Project` has the fields of both.
 """
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, ConfigDict, Field
-from pydantic_core import PydanticCustomError
+from pydantic import AfterValidator, ConfigDict, Field, PlainSerializer, PlainValidator
+from pydantic_core import PydanticCustomError, PydanticKnownError
 
 from controlplane.organizations.store import Membership
+from controlplane.platform.core.errors import Problems, problem
 from controlplane.platform.core.naming import Name
 from controlplane.platform.core.plans import REGIONS
 from controlplane.platform.core.settings import settings
 from controlplane.platform.core.urls import consent_runtime_url, project_page
 from controlplane.platform.http.deprecations import CONSENT_ORIGINS, OLDER_PROJECT
-from controlplane.platform.http.envelope import Row, Wire
+from controlplane.platform.http.envelope import Changes, Row, Wire
 from controlplane.platform.http.fields import OptionalUrl, OrganizationId, OrganizationSlug, ProjectId, Timestamp, Url
+from controlplane.platform.http.validation import checked
 from controlplane.projects.changes import MAX_WEBSITES
-from controlplane.projects.items import NO_BRANDING, AddressKind, ConsentItem, ProjectItem, WebsiteItem
-from controlplane.projects.rules import BRANDINGS, MAX_DESCRIPTION
+from controlplane.projects.items import NO_BRANDING, Address, AddressKind, ConsentItem, ProjectItem, WebsiteItem
+from controlplane.projects.origins import InvalidOrigin, parse_origin
+from controlplane.projects.rules import BRANDINGS, MAX_DESCRIPTION, require_region
 
 
 def _known(branding: str) -> str:
@@ -27,8 +31,23 @@ def _known(branding: str) -> str:
     return branding
 
 
+def _parse_address(text: Any) -> Address:
+    if not isinstance(text, str):
+        raise PydanticKnownError("string_type")
+    try:
+        return parse_origin(text)
+    except InvalidOrigin as error:
+        raise PydanticCustomError("invalid_origin", "{reason}", {"reason": error.reason}) from None
+
+
 Branding = Annotated[str, AfterValidator(_known), Field(json_schema_extra={"enum": [*BRANDINGS]})]
-Addresses = Annotated[list[str], Field(max_length=MAX_WEBSITES, examples=[["example.com"]])]
+# A text in JSON.
+AddressText = Annotated[
+    Address,
+    PlainValidator(_parse_address, json_schema_input_type=str),
+    PlainSerializer(lambda address: address.origin, return_type=str),
+]
+Addresses = Annotated[list[AddressText], Field(max_length=MAX_WEBSITES, examples=[["example.com"]])]
 SomeAddresses = Annotated[Addresses, Field(min_length=1)]
 
 _ORIGIN_FORMS = (
@@ -36,6 +55,18 @@ _ORIGIN_FORMS = (
     "(`localhost:3000`, `web:3000`, `shop.test`), or an app origin with a custom scheme. Duplicates are ignored."
 )
 _BRANDING = f"The branding of the banner. `{NO_BRANDING}` needs a plan that includes `removeBranding`."
+
+
+_ALONE = "Send websites alone; every website loads consent."
+_MIXED = "A body with organizationId or trustedOrigins must list its addresses in trustedOrigins only."
+
+
+def _has_origins(given: Mapping[str, Any]) -> bool:
+    return isinstance(consent := given.get("consent"), dict) and "trusted_origins" in consent
+
+
+def _contradiction(path: list[str], message: str) -> dict[str, Any]:
+    return problem(path, message, "contradiction")
 
 
 class ConsentCreate(Wire):
@@ -50,6 +81,9 @@ class ConsentCreate(Wire):
     )
 
 
+_OLDER_FIELDS = {"organization_id", "trusted_origins"}
+
+
 class ProjectCreate(Wire):
     """A project to create, with its addresses in `websites` or in `consent.trustedOrigins`, not in both.
 
@@ -61,7 +95,7 @@ class ProjectCreate(Wire):
     name: Name = Field(
         description="The project's name. Determines the slug and the name of the consent instance.", examples=["Shop"]
     )
-    region: str = Field(
+    region: Annotated[str, checked(require_region)] = Field(
         min_length=1,
         description="An `id` from `GET /v1/regions`.",
         examples=["eu-central"],
@@ -76,10 +110,27 @@ class ProjectCreate(Wire):
 
     @property
     def is_older_shape(self) -> bool:
-        return not self.model_fields_set.isdisjoint({"organization_id", "trusted_origins"})
+        return not self.model_fields_set.isdisjoint(_OLDER_FIELDS)
+
+    @property
+    def addresses(self) -> list[Address]:
+        """The addresses of either shape, each once."""
+        return [*dict.fromkeys([*self.websites, *self.consent.trusted_origins, *self.trusted_origins])]
+
+    @classmethod
+    def contradictions(cls, given: Mapping[str, Any]) -> Problems:
+        origins, has_both = ["consent", "trustedOrigins"], _has_origins(given) and "websites" in given
+        problems = [_contradiction(origins, _ALONE)] if has_both else []
+        if given.keys().isdisjoint(_OLDER_FIELDS):
+            return problems
+        if "organization_id" not in given:
+            problems.append(problem(["organizationId"], "Required in a body with trustedOrigins.", "missing"))
+        if "websites" in given or _has_origins(given):
+            problems.append(_contradiction(origins if _has_origins(given) else ["websites"], _MIXED))
+        return problems
 
 
-class ConsentUpdate(Wire):
+class ConsentUpdate(Changes):
     """Changes to a consent instance."""
 
     branding: Branding = Field(default_factory=str, description=_BRANDING, examples=[settings.library_brand])
@@ -90,7 +141,7 @@ class ConsentUpdate(Wire):
     )
 
 
-class ProjectUpdate(Wire):
+class ProjectUpdate(Changes):
     """Changes to a project: at least one field. Omitted fields keep their values.
 
     The addresses are in `websites` or in `consent.trustedOrigins`, not in both.
@@ -99,6 +150,7 @@ class ProjectUpdate(Wire):
     project_name: Name = Field(
         default_factory=str, description="The new name. Also regenerates the slug.", examples=["Shop"]
     )
+    name: Name = Field(default_factory=str, description="The same as `projectName`.", examples=["Shop"])
     description: str | None = Field(
         None, description="The new description; null removes it.", max_length=MAX_DESCRIPTION, examples=["The web shop"]
     )
@@ -109,6 +161,19 @@ class ProjectUpdate(Wire):
         examples=[["example.com", "*.example.com"]],
     )
     consent: ConsentUpdate = Field(default_factory=ConsentUpdate)
+
+    @classmethod
+    def contradictions(cls, given: Mapping[str, Any]) -> Problems:
+        problems = []
+        if "websites" in given and _has_origins(given):
+            problems.append(_contradiction(["consent", "trustedOrigins"], _ALONE))
+        if given.keys() >= {"name", "project_name"} and _trimmed(given["name"]) != _trimmed(given["project_name"]):
+            problems.append(_contradiction(["name"], "projectName is another name. Send one of them."))
+        return problems
+
+
+def _trimmed(name: Any) -> Any:
+    return name.strip() if isinstance(name, str) else name
 
 
 # Fields that a project has in more than one response.

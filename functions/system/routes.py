@@ -8,9 +8,11 @@ from fastapi import Header, Path, Response
 
 from controlplane.access.access import Access, Requires
 from controlplane.code_host.signed_requests import Delivery, SignedByGithub
-from controlplane.platform.core.errors import RouteNotFound
+from controlplane.platform.core.errors import RouteNotFound, UnknownCursor
 from controlplane.platform.core.plans import REGIONS
 from controlplane.platform.http.app import ControlRouter
+from controlplane.platform.http.envelope import Page
+from controlplane.platform.http.pagination import Cursor, Limit
 from controlplane.platform.http.route import refuses
 from system import documents, service, webhooks
 from system.schemas import (
@@ -54,9 +56,16 @@ def _regions() -> list[Region]:
 
 
 @router.get("/v1/regions", operation_id="listRegions", summary="List regions")
-async def list_regions() -> list[Region]:
+async def list_regions(limit: Limit = 50, cursor: Cursor = None) -> Page[Region]:
     """Lists the regions in which a project can be created."""
-    return _regions()
+    regions = _regions()
+    # The list isn't a secret, so its cursors aren't signed: each is the last region's ID.
+    starts = {region.id: place for place, region in enumerate(regions, 1)}
+    if cursor is not None and cursor not in starts:
+        raise UnknownCursor
+    start = starts[cursor] if cursor else 0
+    page = regions[start : start + limit]
+    return Page(page, page[-1].id if start + limit < len(regions) else None)
 
 
 @router.get("/v1/me", operation_id="getMe", summary="Show the calling credential")

@@ -89,8 +89,11 @@ def _enveloped(route: ControlRoute, operation_id: str, components: Components) -
     for example in shown.get("examples", {}).values():
         example["value"] = {"success": True, "data": example["value"], **rest}
     name += "Page" if origin is Page else "List" if origin is list else "Envelope"
-    about = "A successful response."
-    envelope = {"type": "object", "description": about, "required": [*properties], "properties": properties}
+    about, required = "A success.", [*properties]
+    if route.body_model is not None and route.body_model.model_config.get("extra") != "forbid":
+        name = f"{name}WithWarnings"
+        properties["warnings"] = reference("Warnings")
+    envelope = {"type": "object", "description": about, "required": required, "properties": properties}
     components.schemas.add({name: envelope}, sent=True)
     return {"schema": reference(name), **shown}
 

@@ -25,6 +25,7 @@ from controlplane.scans.items import Status as ScanStatus
 from openassent_analysis.findings import CATEGORIES, SEVERITIES
 from organizations.request_schemas import Decision
 from organizations.webhook_schemas import EventName
+from scripts.openapi.texts import FIXED
 
 type Schema = dict[str, Any]
 
@@ -74,43 +75,8 @@ _ENUMERATIONS: dict[str, tuple[str, tuple[Any, ...]]] = {
     "AddressKind": ("The kind of address.", get_args(AddressKind)),
 }
 
-# Enumerations in requests, where no other values are allowed.
-_TAKEN = {
-    "Action",
-    "Branding",
-    "Decision",
-    "EventName",
-    "FeedbackCategory",
-    "FeedbackSurface",
-    "InboxSource",
-    "InboxStatus",
-    "KeyScope",
-    "Priority",
-    "RegionId",
-    "Role",
-    "ScanStatus",
-    "Schedule",
-    "WebhookFormat",
-    "WebhookStatus",
-}
-# Unions of response schemas, with the values of `status` that tell their variants apart, if it does.
-_UNIONS: dict[tuple[str, ...], tuple[str, str, tuple[str, ...]]] = {
-    ("ScanStarted", "ScanStarting", "ScanNotStarted"): (
-        "ScanStart",
-        "The state of a scan's start. `status` tells which.",
-        ("started", "starting", "failed"),
-    ),
-    ("CreatedProject", "ListedProject"): ("AnyCreatedProject", "The created project, in the shape of the request.", ()),
-}
-
-# Schemas that have all fields of another one, and more.
-_EXTENDED = {
-    "InboxItemDetail": "InboxItem",
-    "Project": "CreatedProject",
-    "RolledKey": "CreatedKey",
-    "ScanDetail": "Scan",
-    "WebhookEndpointWithSecret": "WebhookEndpoint",
-}
+_TAKEN = frozenset(FIXED["x-taken"])
+_UNIONS = {tuple(it["variants"]): it for it in FIXED["x-unions"]}
 
 
 def reference(name: str) -> Schema:
@@ -208,12 +174,12 @@ def _union(choices: list[Schema]) -> tuple[str, Schema]:
     names = tuple(choice.get("$ref", "").removeprefix(REFERENCE) for choice in choices)
     if names not in _UNIONS:
         raise SystemExit(f"the union of {', '.join(names)} needs a name")
-    name, about, statuses = _UNIONS[names]
-    schema: Schema = {"description": about, "oneOf": choices}
-    if statuses:
-        mapping = {status: REFERENCE + variant for status, variant in zip(statuses, names, strict=True)}
+    union = _UNIONS[names]
+    schema: Schema = {"description": union["description"], "oneOf": choices}
+    if "statuses" in union:
+        mapping = {status: REFERENCE + variant for status, variant in zip(union["statuses"], names, strict=True)}
         schema["discriminator"] = {"propertyName": "status", "mapping": mapping}
-    return name, schema
+    return union["name"], schema
 
 
 class _SerializedSchema(GenerateJsonSchema):
@@ -270,7 +236,7 @@ class Schemas:
 
     def extend(self) -> None:
         """Leaves out the fields that a schema has from another one. Raises SystemExit if they differ."""
-        for name, other in _EXTENDED.items():
+        for name, other in FIXED["x-extended"].items():
             whole, base = self.collected[name], self.collected[other]
             if not base["properties"].items() <= whole["properties"].items():
                 raise SystemExit(f"{name} doesn't have all fields of {other}")

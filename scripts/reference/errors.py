@@ -1,6 +1,7 @@
 """The page of the errors, to which every error response leads, made from docs/errors.md."""
 
 import re
+from collections import defaultdict
 from html import escape
 from pathlib import Path
 from typing import NamedTuple
@@ -8,7 +9,6 @@ from typing import NamedTuple
 from jinja2 import Environment
 from markupsafe import Markup
 
-from controlplane.platform.core.errors import CATALOG
 from scripts.openapi.texts import BASE_URL
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "errors.md"
@@ -31,7 +31,7 @@ class Case(NamedTuple):
 
 def files(environment: Environment, brand: str, style: str) -> dict[str, str]:
     """Returns the page as HTML and as Markdown, by name."""
-    found: dict[str, list[Case]] = {code: [] for code in CATALOG}
+    found: dict[str, list[Case]] = defaultdict(list)
     for status, code, when, details, advice in _ROW.findall(text()):
         found[code].append(Case(status, when, details, advice))
     page = environment.overlay(autoescape=True)

@@ -50,8 +50,8 @@ def _fresh_table(_client: Any) -> Iterator[None]:
     table.name = f"assent-test-{next(_TABLES)}"
     # Clears the rejection counts per client that the environment kept from the previous test, whose clock had the same
     # time.
-    authentication.reset_malformed()
-    refusals.forget_full()
+    authentication._malformed.clear()
+    refusals._full.clear()
     table._client = _client
     create_table(table.client, table.name)
     yield

@@ -12,14 +12,14 @@ from controlplane.platform.table.table import table
 from controlplane.projects import store as projects
 from controlplane.projects.items import Address, ProjectItem
 from dashboard.findings import triage
+from tests.races.faults import Kind
 from tests.races.stage import Stage, faults, race
+from tests.races.threads import run_repeatedly
 from tests.races.verdicts import check_first
 from tests.support.api import Reply
 from tests.support.cleanup import finish_deletions
-from tests.support.faults import Kind
 from tests.support.populated_organization import detection
 from tests.support.published import publish_finding
-from tests.support.threads import run_repeatedly
 from tests.support.world import World
 
 

@@ -18,10 +18,10 @@ from openassent_analysis.fingerprints import Fingerprints
 from openassent_analysis.fixes import Project
 from scan_execution.identities import Unread
 from scan_execution.publication import publish_findings, publish_unlocked
+from tests.races.faults import Kind
 from tests.races.stage import RACE_TIME, Stage, faults, race
 from tests.races.yields import only_writes
 from tests.support.audits import lease_of, make_scan
-from tests.support.faults import Kind
 from tests.support.world import World
 
 type SetClock = Callable[[float], None]

@@ -16,14 +16,14 @@ from controlplane.platform.table.table import table
 from controlplane.scans import findings, reads
 from openassent_analysis import rules_version
 from scan_execution.service import execute_scan, publish_scan
+from tests.functional.sweeper.scan_line import FILES
 from tests.races.stage import Stage, faults, race
+from tests.races.threads import run_repeatedly
 from tests.races.verdicts import check_first
 from tests.races.yields import only_writes
 from tests.support.api import Reply
 from tests.support.audits import make_issue, make_scan, serving
 from tests.support.code_host import archive
-from tests.support.scan_line import FILES
-from tests.support.threads import run_repeatedly
 from tests.support.world import World
 
 ISSUES = [make_issue(number) for number in range(1, 6)]

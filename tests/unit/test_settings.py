@@ -114,3 +114,15 @@ def test_the_address_of_the_consent_runtime_is_optional_and_must_be_a_url():
     for wrong in ("consent.example.com", "ftp://consent.example.com", "https://a b", "https://a?b"):
         with pytest.raises(ValidationError):
             load({**GOOD, "CONSENT_RUNTIME_BASE_URL": wrong})
+
+
+def test_the_contact_is_an_address_or_a_page_and_messages_make_sense_without():
+    for text, named in (
+        ("", "the operator of this service"),
+        ("help@example.com", "the operator of this service (help@example.com)"),
+        ("https://example.com/help?a=1", "the operator of this service (https://example.com/help?a=1)"),
+    ):
+        assert load({**GOOD, "CONTACT": text}).name_operator("Ask {operator}.") == f"Ask {named}."
+    for wrong in ("help", "http://example.com", "a b@example.com", "help@example.com, ops@example.com"):
+        with pytest.raises(ValidationError):
+            load({**GOOD, "CONTACT": wrong})

@@ -12,8 +12,7 @@ from openassent_analysis.findings import Finding
 from openassent_analysis.sandbox import SandboxUnavailable
 from openassent_analysis.working_tree import ReportedFinding
 from openassent_cli import git
-from openassent_cli.exits import Exit
-from openassent_cli.problems import Problem
+from openassent_cli.problems import Exit, Problem
 
 
 @dataclass(frozen=True)

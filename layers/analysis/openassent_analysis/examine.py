@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator
 from itertools import islice
 
-from openassent_analysis import addresses, files, manifests, site_configuration
+from openassent_analysis import addresses, files, libraries, site_configuration
 from openassent_analysis.choices import choices_in
 from openassent_analysis.engine import analyze_source, locate, source_of
 from openassent_analysis.fingerprints import Fingerprints
@@ -165,7 +165,7 @@ def _add_markup(report: Report, source: Source, limits: Limits) -> None:
 
 
 def _examine_manifest(path: str, text: str, limits: Limits, *, locked: bool) -> Report:
-    pinned = manifests.read_lock_file(text) if locked else manifests.read_manifest(text)
+    pinned = libraries.read_lock_file(text) if locked else libraries.read_manifest(text)
     report = Report(text.count("\n") + 1, own_names=[] if locked else sorted(configured_names(text)))
     report.traits = [] if locked else traits_of_manifest(text)
     matches = _manifest_matches(report, path, text, pinned, limits)
@@ -175,7 +175,7 @@ def _examine_manifest(path: str, text: str, limits: Limits, *, locked: bool) -> 
 
 
 def _manifest_matches(
-    report: Report, path: str, text: str, found: Iterator[manifests.Pinned], limits: Limits
+    report: Report, path: str, text: str, found: Iterator[libraries.Pinned], limits: Limits
 ) -> Iterator[Match]:
     source = source_of(path, text, "manifest")
     fingerprints = Fingerprints(path)

@@ -12,6 +12,7 @@ from typing import Final
 
 from openassent_analysis.gates import words
 from openassent_analysis.gates.options import GOOGLE_STARTS, denied_by_default, in_comment
+from openassent_analysis.reading import pattern_of, resource
 from openassent_analysis.report import Load
 from openassent_analysis.sources import Source
 
@@ -25,14 +26,8 @@ _ACCESS: Final = re.compile(
     r"""|fetch))?[\s!=<>]{0,5}[(\[.=:]{1,2}\s{0,5}["'`/:]?([\w$.:-]{3,80})"""
 )
 _KEY_CONSTANT: Final = re.compile(r"""[\w$]{1,60}\s{0,5}[=:]\s{0,5}["'`]([\w.:-]{4,60})["'`]""")
-_STORAGE: Final = re.compile(
-    r"(?:local|session|Async)Storage|[cC]ookies?\.(?:get|set)|document\.cookie|cookieStore|[gs]etCookie|useCookie"
-)
-_WORDS: Final = (
-    "onsent", "ookie", "gdpr", "GDPR", "arteaucitron", "klaro", "Klaro", "idomi", "ptanon", "neTrust", "c15t", "rejime",
-    "__tcfapi", "_iub", "axeptio", "UC_UI", "sercentrics", "cmplz", "airgap", "Osano", "termly", "ilktide", "dsgvo",
-    "privacy", "racking", "nalytics", "onetrust", "osano",
-)  # fmt: skip
+_STORAGE: Final = pattern_of(resource("consent-words")["storage"])
+_WORDS: Final = tuple(resource("consent-words")["marks"])
 # The project's own banner: an element, a component, or the module or partial that contains it.
 _NAME: Final = (
     r"[cC]ookies?[-_]?(?:[cC]onsent|[bB]anner|[bB]ar|[nN]otice|[mM]odal|[pP]opup|[dD]ialog|[pP]olicy[-_]?[bB]anner"
@@ -43,11 +38,7 @@ _BANNER: Final = re.compile(
     r"""|<(?:[\w-]{0,30}[-.])?|["'][\w@./:-]{0,80}[/:]|["'])"""
     rf"{_NAME}"
 )
-# Elements that consent managers add.
-_ELEMENTS: Final = (
-    "onetrust-consent", "onetrust-banner", "onetrust-pc-", "CybotCookiebot", "usercentrics-root", "didomi-host",
-    "iubenda-cs-", "osano-cm-",
-)  # fmt: skip
+_ELEMENTS: Final = tuple(resource("consent-words")["elements"])
 # Plugins whose names end with a consent manager's.
 _PLUGIN: Final = re.compile(r"-plugin-[\w-]{0,40}(?:onetrust|cookiebot|usercentrics|osano|cookie-?consent|gdpr)[\"']")
 _BANNER_NAME: Final = re.compile(_NAME)

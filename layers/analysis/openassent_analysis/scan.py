@@ -18,16 +18,15 @@ from typing import Final
 from openassent_analysis import files
 from openassent_analysis.catalogue import catalogue
 from openassent_analysis.files import Listed, Skipped
-from openassent_analysis.findings import Finding, Location, priority_of, urgency
+from openassent_analysis.findings import Analysis, Finding, Loads, Location, priority_of, urgency
 from openassent_analysis.following import Following
 from openassent_analysis.gating import OPEN, Gating
 from openassent_analysis.importing import Importing
 from openassent_analysis.judgment import MISSING, missing_consent_manager, with_confidence
 from openassent_analysis.kinds import NOT_ASSESSED, count, is_read_in_part, kind_of
-from openassent_analysis.libraries import families, libraries
+from openassent_analysis.libraries import LOCKED, OUTDATED, UNMAINTAINED, families, libraries
 from openassent_analysis.limits import Limits
 from openassent_analysis.links import Links, Verdict
-from openassent_analysis.manifests import LOCKED, OUTDATED, UNMAINTAINED
 from openassent_analysis.report import (
     Address,
     Entry,
@@ -39,7 +38,6 @@ from openassent_analysis.report import (
     Request,
     has_loader,
 )
-from openassent_analysis.result import Analysis, Loads
 from openassent_analysis.rules import Rule, rules
 from openassent_analysis.sites import Sites
 from openassent_analysis.unknown import is_named_after, registrable

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 from ast_grep_py import Config, SgNode
 
 from openassent_analysis.blocks import Block, plain_name
-from openassent_analysis.functions import FUNCTIONS
+from openassent_analysis.statements import FUNCTIONS
 
 UNKNOWN: Final = "_"
 _MAX_DEPTH: Final = 12

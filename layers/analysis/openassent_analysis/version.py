@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from openassent_analysis.catalogue import CALLS, Vendor, catalogue
 from openassent_analysis.libraries import Library, libraries
-from openassent_analysis.reading import load_yaml
+from openassent_analysis.reading import LISTS, load_yaml, resource
 from openassent_analysis.rules import Rule, rules
 
 # Bump it with every change of the code that can change findings, or their confidence: how files are read, what
@@ -39,8 +39,9 @@ def version_of(
 
 
 def other_facts() -> dict[str, Any]:
-    """Returns the facts about calls and hosts that no rule, vendor, or library contains."""
-    return {**load_yaml(CALLS), "general": sorted(catalogue().general)}
+    """Returns the facts about calls, hosts, and names that no rule, vendor, or library contains."""
+    lists = {name: resource(name) for name in LISTS}
+    return {**load_yaml(CALLS), "general": sorted(catalogue().general), "lists": lists}
 
 
 @cache

@@ -19,14 +19,12 @@ from typing import Any, Final, NamedTuple
 from openassent_analysis import git
 from openassent_analysis.catalogue import catalogue
 from openassent_analysis.files import Listed, is_analyzed, walk
-from openassent_analysis.findings import Finding
+from openassent_analysis.findings import Analysis, Finding
 from openassent_analysis.fixes import Fix, Project, fix_for
-from openassent_analysis.inventory.inventories import Inventory
 from openassent_analysis.inventory.listing import Listing
-from openassent_analysis.inventory.stocktaking import take_inventory, with_loads
+from openassent_analysis.inventory.stocktaking import Inventory, take_inventory, with_loads
 from openassent_analysis.limits import Limits
 from openassent_analysis.report import ANOTHER_LOOK, Answer, Examine, Request
-from openassent_analysis.result import Analysis
 from openassent_analysis.sandbox import Bounds, Sandbox
 from openassent_analysis.scan import analyze_folder
 from openassent_analysis.version import rules_version

@@ -1,9 +1,8 @@
 """The inventory counts the files that load a vendor, and those that load it without consent, and keeps some hosts."""
 
 from analysis_testing.in_process import analyze_files
-from openassent_analysis.inventory.inventories import Inventory
-from openassent_analysis.inventory.stocktaking import with_loads
-from openassent_analysis.result import Loads
+from openassent_analysis.findings import Loads
+from openassent_analysis.inventory.stocktaking import Inventory, with_loads
 from tests.support.each import each
 
 START = "import posthog from 'posthog-js';\nposthog.init('phc_abc');\n"

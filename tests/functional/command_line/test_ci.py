@@ -10,7 +10,7 @@ from cli.tests.support.shell import run_git
 from controlplane.code_host import repositories
 from controlplane.scans import failures
 from controlplane.scans.items import Failure, ScanItem
-from openassent_cli.exits import Exit
+from openassent_cli.problems import Exit
 from tests.functional.command_line.conftest import Office
 from tests.support.audits import end_scan, lease_of, make_issue, make_scan
 from tests.support.sarif import check_sarif

@@ -1,5 +1,6 @@
 """Output of commands, and requests that fail: a message that says what to do, and the documented exit code."""
 
+import json
 import re
 
 import pytest
@@ -12,9 +13,8 @@ from controlplane.platform.core.ids import ScanRequestId
 from controlplane.projects import store as projects
 from openassent import ApiError
 from openassent_cli import credentials, profiles
-from openassent_cli.exits import Exit
 from openassent_cli.failures import ending, problem_of
-from openassent_cli.problems import Problem
+from openassent_cli.problems import Exit, Problem
 from openassent_cli.profiles import Profile
 from tests.functional.command_line.cases import CASES
 from tests.functional.command_line.conftest import Shell
@@ -159,7 +159,7 @@ def names(office, world) -> dict[str, str]:
             Exit.NOT_FOUND,
             "See https://api.assent.test/docs/errors#NOT_FOUND\nRequest ",
         ),
-        ("api PATCH /v1/projects/{project} -f branding=x", Exit.USAGE, "Error: Name at least one thing to change.\n"),
+        ("api PATCH /v1/projects/{project} -f branding=x", Exit.USAGE, "Error: branding: unknown field\n"),
         ("api GET https://elsewhere.test/v1/me", Exit.USAGE, "The path must begin with one slash"),
         ("api GET //elsewhere.test/v1/me", Exit.USAGE, "The path must begin with one slash"),
         ("api POST /v1/projects --paginate", Exit.USAGE, "Only lists have pages.\nLeave out --paginate.\n"),
@@ -193,6 +193,12 @@ def test_what_a_failure_says_cant_control_the_terminal(capsys):
     with pytest.raises(typer.Exit), ending(Console()):
         raise Problem("There is no a\x1b[2J.", "Try b\x1b[2J.")
     assert capsys.readouterr().out == "Error: There is no a\ufffd[2J.\nTry b\ufffd[2J.\n"
+
+
+def test_a_field_that_was_ignored_is_a_warning_beside_the_result(shell: Shell, names: dict[str, str]):
+    ended = shell.run("api PATCH /v1/projects/{project} -f name=Market -f descripton=x".format(**names))
+    assert (ended.code, json.loads(ended.stdout)["projectName"]) == (0, "Market")
+    assert ended.stderr == "Warning: descripton: Unknown field. Did you mean description?\n"
 
 
 @pytest.mark.usefixtures("office")

@@ -59,7 +59,7 @@ class TestPlan:
             ("https://example.com/plans?a=1&b=2", '<a href="https://example.com/plans?a=1&amp;b=2">'),
             (None, "ask the operator of this service"),
         ):
-            monkeypatch.setitem(settings.__dict__, "upgrade_contact", contact)
+            monkeypatch.setitem(settings.__dict__, "contact", contact)
             assert shown in visitor.get(path(company)).text
 
 

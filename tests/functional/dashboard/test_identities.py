@@ -13,10 +13,10 @@ from controlplane.platform.core.settings import settings
 from controlplane.platform.table import keys
 from controlplane.platform.table.retry import WriteConflict
 from controlplane.platform.table.table import Delete, table
+from tests.functional.dashboard.issuer import Issuer
 from tests.functional.dashboard.test_sign_in import principal, sign_in
 from tests.support.browser import Browser, text_of
 from tests.support.calls import before_the_transaction, before_the_update_of
-from tests.support.issuer import Issuer
 from tests.support.table import PREPARED
 from tests.support.world import get_profile, table_dump
 
@@ -48,8 +48,8 @@ class TestAnotherSubject:
         sign_in(browser, issuer)
         assert created in {principal(browser)["userId"], None}
         self._is_refused(browser, issuer)
-        monkeypatch.setitem(settings.__dict__, "contact_email", "help@assent.test")
-        self._is_refused(browser, issuer, "help@assent.test")
+        monkeypatch.setitem(settings.__dict__, "contact", "help@assent.test")
+        self._is_refused(browser, issuer, "the operator of this service (help@assent.test)")
         sign_in(browser, issuer)
         assert account(browser).email == ADA
 

@@ -18,10 +18,10 @@ from controlplane.platform.core.settings import settings
 from controlplane.platform.table import keys
 from controlplane.platform.table.table import table
 from dashboard.access.sign_in import begin_sign_in
+from tests.functional.dashboard.issuer import Issuer, _key, callback
 from tests.support.api import Reply
 from tests.support.browser import Browser, text_of
 from tests.support.each import each
-from tests.support.issuer import Issuer, _key, callback
 from tests.support.logs import captured_logs
 from tests.support.world import get_profile, table_dump
 

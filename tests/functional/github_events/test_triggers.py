@@ -248,11 +248,11 @@ class TestIssues:
         self, events, repository, company, code_host, world, api
     ):
         item = world.finding(company, repository)
-        issue = code_host.stand_in.issues.create(*DEMO, "A finding", "Text", [])
+        issue = code_host.stand_in.create_issue(*DEMO, "A finding", "Text", [])
         opened = GithubIssue(issue.number, "https://github.com/demo-shop/storefront/issues/1", "2026-03-04T05:06:07Z")
         issue_attempts.complete(item.item_id, None, opened, repository.repository_id)
         for state in ("closed", "open", "closed"):
-            code_host.stand_in.issues.set_state(*DEMO, issue.number, state)
+            code_host.stand_in.set_issue_state(*DEMO, issue.number, state)
             events.take("issues", issue.number)
             shown = api.get(f"/v1/inbox/{item.item_id}", company.owner.token).data
             assert (shown["githubIssue"]["state"], shown["status"]) == (state, "open")

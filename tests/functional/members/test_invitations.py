@@ -7,7 +7,15 @@ from controlplane.platform.core import ids
 from controlplane.platform.table import keys
 from controlplane.platform.table.table import Delete, Put, table
 from tests.functional.conftest import FakeClock
-from tests.functional.members.conftest import GRACE, WEEK, Organization, all_pages, check_invariants
+from tests.functional.members.conftest import (
+    ADMIN_REQUIRED,
+    GRACE,
+    OWNER_REQUIRED,
+    WEEK,
+    Organization,
+    all_pages,
+    check_invariants,
+)
 from tests.support.calls import before_the_transaction
 from tests.support.each import each
 from tests.support.table import PREPARED
@@ -41,8 +49,8 @@ def test_an_invitation_is_pending_for_seven_days_and_names_its_inviter(acme, now
     ("caller", "allowed", "refused", "details"),
     [
         ("owner", ["owner", "admin", "member"], [], None),
-        ("admin", ["admin", "member"], ["owner"], {"reason": "owner_required"}),
-        ("member", [], ["owner", "member"], None),
+        ("admin", ["admin", "member"], ["owner"], OWNER_REQUIRED),
+        ("member", [], ["owner", "member"], ADMIN_REQUIRED),
     ],
 )
 def test_owners_invite_to_every_role_and_admins_below_owner(caller, allowed, refused, details, acme):

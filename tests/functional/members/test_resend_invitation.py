@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from controlplane.organizations import invitations, resends
+from controlplane.organizations import invitations, sending
 from controlplane.organizations.items import InvitationItem, Resends
 from controlplane.platform.core.ids import InvitationId
 from controlplane.platform.core.settings import settings
 from controlplane.platform.table import keys
 from controlplane.platform.table.table import Delete, table
-from tests.functional.members.conftest import DAY, GRACE, WEEK, Organization, check_invariants
+from tests.functional.members.conftest import DAY, GRACE, OWNER_REQUIRED, WEEK, Organization, check_invariants
 from tests.support.browser import Browser
 from tests.support.calls import before_the_transaction
 from tests.support.table import PREPARED
@@ -79,17 +79,17 @@ def test_the_outcome_of_an_earlier_or_canceled_email_isnt_recorded(acme):
         acme.resend(invitation_id)
         found.append(stored(invitation_id))
     for earlier in found[:-1]:
-        resends.record_mail(earlier, "returned")
+        sending.record_mail(earlier, "returned")
     assert stored(invitation_id) == found[-1]
     acme.cancel(invitation_id)
     for earlier in found:
-        resends.record_mail(earlier, "returned")
+        sending.record_mail(earlier, "returned")
     assert invitations.find_invitation(InvitationId.stored(invitation_id)) is None
 
 
 def test_only_an_owner_sends_the_invitation_of_an_owner_again_and_nobody_a_canceled_or_void_one(acme):
     admin, for_an_owner, for_a_member = acme.member("admin"), acme.invited(role="owner"), acme.invited("b@example.com")
-    assert acme.resend(for_an_owner, by=admin).error["details"] == {"reason": "owner_required"}
+    assert acme.resend(for_an_owner, by=admin).error["details"] == OWNER_REQUIRED
     assert acme.resend(for_an_owner, by=acme.member()).code == "FORBIDDEN"
     assert [acme.resend(for_an_owner).status, acme.resend(for_a_member, by=admin).status] == [200, 200]
     acme.cancel(for_an_owner)

@@ -263,7 +263,7 @@ class TestWrites:
             for _ in range(40):
                 acme.refuse()
         assert len(attempts) == len(records(acme.id)) == refusals.RECORDS_PER_ITEM
-        refusals.forget_full()
+        refusals._full.clear()
         with writes_of_refusals() as attempts:
             for _ in range(40):
                 acme.refuse()

@@ -131,7 +131,7 @@ def test_a_member_creates_in_the_organization_that_the_query_or_the_body_names(a
         *(({name: None}, [name]) for name in ("name", "region", "organizationId")),
         ({"consent": {"trustedOrigins": None}}, ["consent", "trustedOrigins"]),
         ({"organizationId": ""}, ["organizationId"]),
-        ({"trustedOrigins": None}, ["trustedOrigins"]),
+        ({"trustedOrigins": None, "organizationId": "org"}, ["trustedOrigins"]),
         ({"trustedOrigins": []}, ["organizationId"]),
         *(({"region": region}, ["region"]) for region in ("mars", "EU-CENTRAL", " eu-central", "x" * 10_000)),
     ],

@@ -7,8 +7,8 @@ from controlplane.platform.queues.messages import PublishScan
 from controlplane.platform.table import keys
 from controlplane.platform.table.table import Put, table
 from controlplane.scans.items import ScanItem
+from tests.functional.scan_execution.repeated_scans import BING, GA, HOTJAR, Audit, page
 from tests.support.api import Api
-from tests.support.repeated_scans import BING, GA, HOTJAR, Audit, page
 from tests.support.table import PREPARED
 from tests.support.world import Company, table_dump
 

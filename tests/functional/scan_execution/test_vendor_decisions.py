@@ -8,8 +8,8 @@ from controlplane.findings import intake, vendors
 from controlplane.findings.vendors import VendorState
 from controlplane.projects.store import get_project
 from tests.functional.projects.builders import make_project
+from tests.functional.scan_execution.repeated_scans import BING, GA, HOTJAR, Audit, page
 from tests.support.populated_organization import detection
-from tests.support.repeated_scans import BING, GA, HOTJAR, Audit, page
 from tests.support.world import Company
 
 A, BOTH = {"a.html": page(GA)}, {"a.html": page(GA, HOTJAR)}

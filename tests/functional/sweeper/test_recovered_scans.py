@@ -12,11 +12,11 @@ from controlplane.platform.table.table import table
 from controlplane.scans import execution, failures, reads, requests
 from controlplane.scans.items import PREVIEW_FINDINGS
 from tests.functional.sweeper.conftest import NOTHING
+from tests.functional.sweeper.scan_line import ScanLine
 from tests.support.api import Api
 from tests.support.audits import make_request, make_scan, stored_repository
 from tests.support.calls import Call, Proceed, intercepted
 from tests.support.outcomes import Aborted
-from tests.support.scan_line import ScanLine
 from tests.support.sqs import FakeSqs
 from tests.support.sweeping import swept
 from tests.support.template import resources

@@ -5,8 +5,8 @@ import json
 from analysis_testing.in_process import inventory_of
 from controlplane.platform.table.stored import to_map
 from openassent_analysis.catalogue import catalogue
+from openassent_analysis.findings import Loads
 from openassent_analysis.inventory.stocktaking import MAX_PACKAGES, MAX_VENDORS, with_loads
-from openassent_analysis.result import Loads
 
 
 def test_the_largest_inventory_fits_into_an_item():

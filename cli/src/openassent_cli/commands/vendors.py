@@ -20,13 +20,13 @@ def list_vendors(project: Name, limit: Limit = DEFAULT_LIMIT) -> None:
     with invocation().client() as client:
         show_list(
             client.vendors.list(project_id(client, project)),
-            [
-                ("VENDOR", lambda it: it.vendor_id),
-                ("NAME", lambda it: it.name),
-                ("CATEGORY", lambda it: it.category),
-                ("DECISION", lambda it: it.review_state),
-                ("LAST SEEN", lambda it: it.last_seen_at),
-            ],
+            {
+                "VENDOR": "vendor_id",
+                "NAME": "name",
+                "CATEGORY": "category",
+                "DECISION": "review_state",
+                "LAST SEEN": "last_seen_at",
+            },
             limit=limit,
             empty="No vendors were detected on this project.",
         )

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from openassent_analysis.files import NOT_ANALYZED, is_analyzed, language_of, reason_to_skip
+from openassent_analysis.findings import ENDS
 from openassent_analysis.inventory import manifests
 from openassent_analysis.inventory.technologies import Sign, technologies
 from openassent_analysis.kinds import NOT_ASSESSED, kind_of
-from openassent_analysis.result import ENDS
 
 MAX_MANIFESTS: Final = 500
 MAX_MANIFEST_BYTES: Final = 512 * 1024

@@ -10,16 +10,15 @@ import time
 from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from openassent_analysis.catalogue import Vendor, catalogue
 from openassent_analysis.files import Skipped, read
+from openassent_analysis.findings import Loads
 from openassent_analysis.inventory import manifests
-from openassent_analysis.inventory.inventories import Inventory, Language, Technology, UsedVendor, VendorPackage
 from openassent_analysis.inventory.listing import MAX_MANIFEST_BYTES, Listing
 from openassent_analysis.inventory.technologies import DEFAULT, FRAMEWORK, PACKAGE_MANAGER, Sign, technologies
 from openassent_analysis.report import Examine, Part, Request
-from openassent_analysis.result import Loads
 from openassent_analysis.rules import rules
 
 MAX_VENDORS: Final = 100
@@ -141,3 +140,55 @@ class _Stock:
         entry, before = known.get(sign.id), self._technologies.get(sign)
         if entry is not None and (before is None or (version and not before.version)):
             self._technologies[sign] = Technology(entry.id, entry.name, version, path)
+
+
+class Language(NamedTuple):
+    """A language, with the number and total size of its files."""
+
+    name: str
+    files: int
+    bytes: int
+
+
+class Technology(NamedTuple):
+    """A framework or a package manager: its version as a manifest names it, if one does, and the file that shows it."""
+
+    id: str
+    name: str
+    version: str | None
+    path: str
+
+
+class VendorPackage(NamedTuple):
+    """A package of a vendor in a manifest, with its version as written, if there is one."""
+
+    name: str
+    version: str | None
+    path: str
+
+
+class UsedVendor(NamedTuple):
+    """A vendor that manifests name or that the code loads.
+
+    hosts: some of the hosts that it is loaded from. loading_files: None until the code has been analyzed, or if the
+    analysis doesn't look for vendors of its category. ungated_files: those of them that load it without consent.
+    """
+
+    id: str
+    name: str
+    category: str
+    packages: tuple[VendorPackage, ...] = ()
+    hosts: tuple[str, ...] = ()
+    loading_files: int | None = None
+    ungated_files: int | None = None
+
+
+class Inventory(NamedTuple):
+    """The contents of a folder. `truncated` if it has more manifests or vendors than are listed."""
+
+    files: int
+    languages: tuple[Language, ...] = ()
+    frameworks: tuple[Technology, ...] = ()
+    package_managers: tuple[Technology, ...] = ()
+    vendors: tuple[UsedVendor, ...] = ()
+    truncated: bool = False

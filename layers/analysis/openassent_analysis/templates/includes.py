@@ -7,6 +7,7 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from typing import Final
 
+from openassent_analysis.reading import pattern_of, resource
 from openassent_analysis.templates.markup import MAX_INCLUDES, Markup
 
 _NAME: Final = r"([\w./@:~-]{1,200}+)"
@@ -23,25 +24,10 @@ _PHP: Final = re.compile(r"\b(?:(?:include|require)(?:_once)?+|get_template_part
 # Thymeleaf: th:replace="~{fragments/analytics :: tag}".
 _INSERTED: Final = re.compile(r"\bth[:-](?:insert|replace|include)\s*+=\s*+[\"']~?+\{?+\s*+" + _NAME)
 _BY_KIND: Final = {
-    "Blade": re.compile(
-        r"(?<![\w@])@(?:include\w*+|component|each|livewire)\s*+\([^\"'\n]{0,80}+[\"']([\w.:/-]{1,200}+)[\"']"
-        r"|<x-([\w.-]{1,200}+)"
-    ),
-    "Razor": re.compile(
-        r"(?:Html\.(?:Render)?+Partial(?:Async)?+|RenderPage|Component\.InvokeAsync)\s*+\(\s*+\"([^\"\n]{1,200}+)\""
-        r"|<partial\s++name=\"(?P<tag>[^\"\n]{1,200}+)\""
-    ),
-    "JSP": re.compile(r"<(?:jsp:include\s++page|c:import\s++url|%@\s*+include\s++file)\s*+=\s*+\"([^\"\n]{1,200}+)\""),
-    "FreeMarker": re.compile(r"<#include\s++[\"']([^\"'\n]{1,200}+)[\"']"),
-    "Smarty": re.compile(r"\{include\s++(?:file\s*+=\s*+)?+[\"']([^\"'\n]{1,200}+)[\"']"),
-    "Velocity": re.compile(r"#(?:parse|include)\s*+\(\s*+[\"']([^\"'\n]{1,200}+)[\"']"),
-    "ColdFusion": re.compile(r"<cfinclude\s++template\s*+=\s*+[\"']([^\"'\n]{1,200}+)[\"']"),
-    "Mako": re.compile(r"<%include\s++file\s*+=\s*+[\"']([^\"'\n]{1,200}+)[\"']"),
-    "Pug": re.compile(r"^[ \t]*+(?:include|extends)\s++" + _NAME, re.MULTILINE),
-    "Haml": re.compile(r"^[ \t]*+!?+==?+\s*+render\b[^\"'\n]{0,60}+[\"']([^\"'\n]{1,200}+)[\"']", re.MULTILINE),
-    "PHP": _PHP,
+    kind: pattern_of(written["includes"], re.MULTILINE)
+    for kind, written in resource("template-languages")["languages"].items()
+    if "includes" in written
 }
-_BY_KIND["Slim"] = _BY_KIND["Haml"]
 _ANY: Final = re.compile(
     r"include|extends|layout|insert|replace|<x-|render|partial|template|require|embed|import|\{>|section|snippet|component|script_tag|pack_tag"
     r"|RenderPage",

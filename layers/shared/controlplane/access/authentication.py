@@ -173,11 +173,6 @@ def count_malformed(address: str) -> None:
         raise TooManyRejected((minute + 1) * _WINDOW_SECONDS - now)
 
 
-def reset_malformed() -> None:
-    """Resets the counts of malformed credentials, as in a new environment."""
-    _malformed.clear()
-
-
 def authenticate_api_key(digest: str) -> tuple[Principal, Counted]:
     """Counts a request of the API key with that digest.
 

@@ -12,7 +12,7 @@ from controlplane.findings.items import Evidence, InboxItem, RuntimeVendor, Vend
 from controlplane.organizations import store as organizations
 from controlplane.platform.core import clock
 from controlplane.platform.core.actions import Action
-from controlplane.platform.core.errors import Forbidden
+from controlplane.platform.core.errors import RoleRequired
 from controlplane.platform.core.ids import ProjectId
 from controlplane.platform.table import keys
 from controlplane.platform.table.legs import set_expression
@@ -126,7 +126,7 @@ def decide_vendor(
     The write checks the admin's role. A finding that is resolved stays as it is.
 
     seen: the vendor and its finding if they were read. Without it, this takes another round trip.
-    Raises Forbidden, and UnknownProject if the project was deleted, so that a deleted project never gets a vendor.
+    Raises RoleRequired, and UnknownProject if the project was deleted, so that a deleted project never gets a vendor.
     """
     organization_id = project.project_id.organization_id
 
@@ -155,7 +155,7 @@ def decide_vendor(
             inbox.transact_and_tell(changes, legs, record)
         except LegFailed as failure:
             # WriteConflict: the vendor was detected or decided on, or its finding changed.
-            raise failure.mapped({"caller": Forbidden, "project": UnknownProject}, WriteConflict) from None
+            raise failure.mapped({"caller": RoleRequired, "project": UnknownProject}, WriteConflict) from None
         return finding.item_id if finding else None
 
     return retry_on_conflict(decide, "the vendor")

@@ -19,7 +19,7 @@ from starlette.responses import Response
 from starlette.types import Scope
 
 from controlplane.platform.core.acting import Actor
-from controlplane.platform.core.errors import ApiError
+from controlplane.platform.core.errors import ApiError, Problems
 from controlplane.platform.core.observability import logger
 from controlplane.platform.http import envelope
 from controlplane.platform.http.deprecations import Deprecation
@@ -113,9 +113,10 @@ class RequestState:
     """One request's id, operation, caller, dialect, and the deprecated things it uses, each set once it is known.
 
     is_dry_run: whether the request changes nothing because the client wants that.
+    warnings: the unknown fields of the body, which a success names, too.
     """
 
-    __slots__ = ("caller", "deprecations", "dialect", "is_dry_run", "operation", "request_id", "scope")
+    __slots__ = ("caller", "deprecations", "dialect", "is_dry_run", "operation", "request_id", "scope", "warnings")
 
     def __init__(self, scope: Scope, request_id: str) -> None:
         self.scope = scope
@@ -125,6 +126,7 @@ class RequestState:
         self.dialect: Dialect | None = None
         self.deprecations: list[Deprecation] = []
         self.is_dry_run = False
+        self.warnings: Problems = []
         scope[_SCOPE_KEY] = self
 
     @staticmethod
@@ -140,8 +142,8 @@ class RequestState:
             return self.dialect.success(content)
         if isinstance(content, envelope.Answer):
             headers = {**_JSON_HEADERS, **content.headers}
-            return Response(envelope.success(content.content), content.status or status, headers)
-        return Response(envelope.success(content), status, _JSON_HEADERS)
+            return Response(envelope.success(content.content, self.warnings), content.status or status, headers)
+        return Response(envelope.success(content, self.warnings), status, _JSON_HEADERS)
 
     def refuse(self, error: ApiError, declared: Collection[str]) -> Response:
         """Returns the response for an error, like `failure`, after recording the refusal of a known caller.

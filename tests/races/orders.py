@@ -11,7 +11,7 @@ from functools import reduce
 from operator import or_
 from typing import NamedTuple
 
-from tests.support.footprints import Footprint
+from tests.races.footprints import Footprint
 
 
 class NotRepeatable(Exception):

@@ -18,10 +18,10 @@ from botocore.exceptions import ConnectionClosedError
 
 from awsclient.client import OwnClient
 from awsclient.errors import NoAnswer, ServiceError
+from tests.races.starts import Start
 from tests.support.calls import Call, Proceed, intercepted
 from tests.support.executors import in_order
 from tests.support.outcomes import Aborted, Outcome
-from tests.support.starts import Start
 
 _READS = {"GetItem", "BatchGetItem", "Query", "Scan", "TransactGetItems"}
 _SINGLE_WRITES = {"PutItem", "UpdateItem", "DeleteItem"}

@@ -11,11 +11,9 @@ import json
 import pickle
 import random
 import secrets
-import uuid
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from contextvars import ContextVar
 from itertools import count
 from typing import Any, NamedTuple
 from unittest import mock
@@ -23,6 +21,7 @@ from unittest import mock
 from controlplane.platform.table import refusals
 from tests.support import lagging, world
 from tests.support.calls import Call, Proceed, intercepted
+from tests.support.drawn import below_the_product, determined
 from tests.support.executors import in_order
 from tests.support.outcomes import Aborted, Outcome
 from tests.support.table import Items, restore_items, stored_items
@@ -32,7 +31,6 @@ _FIRST_NUMBER = 1_000_000
 _TOKEN_LENGTH = 36
 
 _running: list["Start[Any]"] = []
-_below_the_product: ContextVar[bool] = ContextVar("below the product", default=False)
 
 
 class _Different(Aborted):
@@ -119,7 +117,7 @@ class Start[T]:
         else:
             around, self._name = self._record, new_table()
         # What the product remembers of the run before, whose table and callers had the same names.
-        refusals.forget_full()
+        refusals._full.clear()
         self._patches.enter_context(intercepted(self._client, around))
         return self._name
 
@@ -146,36 +144,3 @@ def begin(new_table: Callable[[], str]) -> str:
 
 def _key(call: Call) -> str:
     return f"{call.operation} {json.dumps(call.parameters)}"
-
-
-@contextmanager
-def below_the_product() -> Iterator[None]:
-    """While open, a call is being made: what the client draws, for its retries for example, is as usual."""
-    token = _below_the_product.set(True)
-    try:
-        yield
-    finally:
-        _below_the_product.reset(token)
-
-
-@contextmanager
-def determined(source: Callable[[], random.Random | None]) -> Iterator[None]:
-    """While open, the product's ids and secrets are drawn from this source, if there is one."""
-
-    def pinned(real: Callable[..., Any], draw: Callable[..., Any]) -> Callable[..., Any]:
-        def drawn_or_real(*given: Any) -> Any:
-            drawn = None if _below_the_product.get() else source()
-            return real(*given) if drawn is None else draw(drawn, *given)
-
-        return drawn_or_real
-
-    def new_uuid(drawn: random.Random) -> uuid.UUID:
-        return uuid.UUID(bytes=drawn.randbytes(16), version=4)
-
-    with (
-        mock.patch.object(secrets, "token_bytes", pinned(secrets.token_bytes, random.Random.randbytes)),
-        mock.patch.object(secrets, "randbelow", pinned(secrets.randbelow, random.Random.randrange)),
-        mock.patch.object(secrets, "choice", pinned(secrets.choice, random.Random.choice)),
-        mock.patch.object(uuid, "uuid4", pinned(uuid.uuid4, new_uuid)),
-    ):
-        yield

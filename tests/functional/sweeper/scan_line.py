@@ -8,16 +8,13 @@ from controlplane.findings import inbox
 from controlplane.findings.items import InboxItem
 from controlplane.platform.queues import messages
 from controlplane.platform.queues.messages import Queue
-from controlplane.platform.queues.worker import create_worker
 from controlplane.platform.table import keys
 from controlplane.platform.table.leases import MAX_ATTEMPTS
 from controlplane.platform.table.table import Delete, table
 from controlplane.scans import failures, reads
 from controlplane.scans.items import ScanItem
-from scan_execution.app import ACCEPTED, ScanMessage
-from scan_execution.service import execute_scan, publish_scan
 from tests.support.api import Api, Reply
-from tests.support.audits import preparation_worker, serving, stored_repository
+from tests.support.audits import preparation_worker, scan_worker, serving, stored_repository
 from tests.support.code_host import SHA, FakeHost, archive
 from tests.support.outcomes import Aborted
 from tests.support.sqs import FakeSqs, SqsMessage
@@ -92,17 +89,8 @@ class ScanLine:
 
     def _deliver(self, queue: Queue, letter: SqsMessage) -> None:
         self.sqs.visibility_seconds = VISIBILITY_SECONDS[queue] if self.redelivers else _LONGEST_SECONDS * 99
-        if queue is Queue.SCAN_PREPARATION:
-            handler = preparation_worker(self.host)
-        else:
-            handler = create_worker(queue, ACCEPTED, self._take)
-        self.sqs.deliver(letter, handler, queue.dead_letters_url)
-
-    def _take(self, message: ScanMessage) -> None:
-        if message.kind == "execute-scan":
-            execute_scan(message, self.host.connect)
-        else:
-            publish_scan(message)
+        worker = preparation_worker if queue is Queue.SCAN_PREPARATION else scan_worker
+        self.sqs.deliver(letter, worker(self.host), queue.dead_letters_url)
 
     def deliver_due(self) -> None:
         """Delivers all due messages, including those that result. Ignores workers that die."""

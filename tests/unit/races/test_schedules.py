@@ -6,11 +6,12 @@ from typing import Any
 
 import pytest
 
-from tests.support import schedules, starts
-from tests.support.orders import NotRepeatable
+from tests.races import schedules, starts
+from tests.races.orders import NotRepeatable
+from tests.races.schedules import NoRace, Race, Stuck, explore
+from tests.support.calls import touch_outside
 from tests.support.outcomes import Outcome
-from tests.support.schedules import NoRace, Race, Stuck, explore
-from tests.unit.support.cap import CAP, Cap
+from tests.unit.races.cap import CAP, Cap
 
 
 def write(client: Any, table: str, times: int, name: str = "SHARED") -> Callable[[], None]:
@@ -52,7 +53,7 @@ class TestOrders:
         def act(name: str) -> None:
             for _ in range(2):
                 write(client, engine_table, 1, name)()
-                schedules.touch_outside()
+                touch_outside()
                 seen.append(name)
 
         def scenario() -> Race:

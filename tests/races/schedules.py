@@ -14,12 +14,13 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.support.calls import Call, Proceed, intercepted
+from tests.races.footprints import Footprint
+from tests.races.orders import NotRepeatable, Orders, Repeated
+from tests.races.starts import Start
+from tests.support.calls import Call, Proceed, intercepted, when_touching
+from tests.support.drawn import below_the_product, determined
 from tests.support.executors import in_order
-from tests.support.footprints import Footprint
-from tests.support.orders import NotRepeatable, Orders, Repeated
 from tests.support.outcomes import Aborted, Outcome
-from tests.support.starts import Start, below_the_product, determined
 
 # Only ends a run: on a busy machine, an act may wait that long for the processor.
 _STUCK_SECONDS = 120
@@ -50,13 +51,6 @@ class Stuck(Exception):
 
 class _Abandoned(Aborted):
     """Ends the acts of an aborted run."""
-
-
-def touch_outside() -> None:
-    """Makes the current act's step conflict with every other one that calls this. For doubles that acts share."""
-    actor = current.get()
-    if actor is not None:
-        actor.touch(_OUTSIDE)
 
 
 class Actor:
@@ -111,6 +105,7 @@ class Actor:
 
     def _run(self) -> None:
         current.set(self)
+        when_touching.set(lambda: self.touch(_OUTSIDE))
         outcome = Outcome.of(self.act)
         with self._changed:
             self.outcome = outcome

@@ -19,7 +19,7 @@ from controlplane.organizations.members import OwnerRequired, least_role
 from controlplane.organizations.store import Membership
 from controlplane.platform.core import clock, ids
 from controlplane.platform.core.actions import Action
-from controlplane.platform.core.errors import Conflict, Forbidden
+from controlplane.platform.core.errors import Conflict, RoleRequired
 from controlplane.platform.core.ids import InvitationId
 from controlplane.platform.core.roles import RANK, Role
 from controlplane.platform.core.settings import settings
@@ -47,7 +47,7 @@ def create_invitation(
 ) -> InvitationItem:
     """Creates an invitation for the address.
 
-    Raises OwnerRequired, Forbidden, AlreadyMember, AlreadyInvited, TooManyInvitations, AddressNotInvitable.
+    Raises OwnerRequired, RoleRequired, AlreadyMember, AlreadyInvited, TooManyInvitations, AddressNotInvitable.
     """
     least_role(caller, role)
     limits = invitations.Limits(settings.invitations_per_organization, settings.invitations_per_address)
@@ -83,14 +83,14 @@ def resend_invitation(caller_id: str, caller: Membership, invitation_id: Invitat
     """Renews the invitation for seven days, and sends its email again if this deployment sends emails.
 
     The caller needs the role that is required to send it, and so does its inviter still. An invitation is at most 28
-    days old. Raises OwnerRequired, Forbidden, UnknownInvitation, ResentTooOften.
+    days old. Raises OwnerRequired, RoleRequired, UnknownInvitation, ResentTooOften.
     """
     least_role(caller)
     try:
         return _resend(caller_id, invitation_id)
     except RoleLost:
         # An admin lacks the role only for an owner's invitation, unless it was just lost.
-        raise (OwnerRequired if caller.role == "admin" else Forbidden) from None
+        raise (OwnerRequired(caller.role) if caller.role == "admin" else RoleRequired()) from None
 
 
 def _resend(caller_id: str, invitation_id: InvitationId) -> InvitationItem:

@@ -9,13 +9,11 @@ from controlplane.findings import inbox
 from controlplane.findings.items import InboxItem, Status
 from controlplane.platform.queues import messages
 from controlplane.platform.queues.messages import ExecuteScan, Queue
-from controlplane.platform.queues.worker import create_worker
 from controlplane.scans import findings, reads
 from controlplane.scans.findings import FindingItem
 from controlplane.scans.items import Access, ScanItem
-from scan_execution.app import ACCEPTED, ScanMessage
-from scan_execution.service import execute_scan, publish_scan
-from tests.support.audits import make_scan
+from scan_execution.app import ScanMessage
+from tests.support.audits import make_scan, scan_worker
 from tests.support.code_host import FakeHost, archive
 from tests.support.sqs import FakeSqs
 
@@ -39,15 +37,9 @@ class Audit:
     def __init__(self, repository: RepositoryItem, sqs: FakeSqs, advance: Callable[[float], None]) -> None:
         self.repository, self._sqs, self._advance = repository, sqs, advance
         make_scan(repository)  # uses the free preview
-        self._handler = create_worker(Queue.SCAN_EXECUTION, ACCEPTED, self._take)
         self._host = FakeHost()
+        self._handler = scan_worker(self._host)
         self._commits = (f"{number:040x}" for number in count(1))
-
-    def _take(self, message: ScanMessage) -> None:
-        if message.kind == "execute-scan":
-            execute_scan(message, self._host.connect)
-        else:
-            publish_scan(message)
 
     def start(self, access: Access = "full") -> ScanItem:
         self._advance(60)

@@ -8,10 +8,10 @@ from typing import Any
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from tests.races.footprints import Footprint
+from tests.races.schedules import Race, explore
 from tests.support.calls import Call
-from tests.support.footprints import Footprint
 from tests.support.outcomes import Outcome
-from tests.support.schedules import Race, explore
 
 type Item = tuple[str, str]
 type State = dict[Item, int]
