@@ -355,6 +355,15 @@ def test_without_a_paid_plan_keys_are_neither_accepted_nor_created_but_can_be_re
     assert [acme.update(key, name="x").status, acme.delete(key).status] == [200, 200]
 
 
+def test_a_downgrade_between_read_and_commit_is_rejected(acme):
+    key = acme.create()
+    for send in (acme.post, lambda: acme.roll(key)):
+        with before_the_transaction(table.client, lambda: billing.change_plan(acme.id, "free")):
+            assert send().code == "PLAN_REQUIRED"
+        billing.change_plan(acme.id, "pro")
+    assert (acme.works(key), acme.count()) == ([True], (1, 1))
+
+
 def test_a_plan_change_applies_to_the_secrets_of_a_rolled_key_but_does_not_restore_an_old_one(acme, api, now):
     old = acme.create()
     new = acme.roll(old, DAY).data

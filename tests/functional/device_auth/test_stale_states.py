@@ -8,11 +8,11 @@ from controlplane.people import device, device_approvals, token_families
 from controlplane.people.device import LIFE_SECONDS
 from controlplane.people.device_approvals import PEOPLE_PER_CODE, UnknownUserCode
 from controlplane.people.token_families import REFRESH_SECONDS
-from controlplane.platform.core import tokens
+from controlplane.platform.core import clock, tokens
 from controlplane.platform.table.keys import Key
 from controlplane.platform.table.retry import WriteConflict
 from controlplane.platform.table.table import Delete, LegFailed, Update, table
-from tests.functional.device_auth.devices import CLIENT, get_request, refresh
+from tests.functional.device_auth.devices import CLIENT, get_request, refresh, works
 from tests.support.calls import Call, before_the_transaction, intercepted
 from tests.support.table import PREPARED
 from tests.support.world import table_dump
@@ -58,14 +58,34 @@ class TestFamily:
             assert refresh(api, token).status == 401
         assert passed
 
+    def test_a_revocation_ends_a_refresh_at_the_same_time_and_its_reason_is_kept(self, api, token, family, now):
+        made, at = [], clock.timestamp()
+        with before_the_transaction(table.client, lambda: made.append(token_families.rotate(token))):
+            token_families.revoke(family.family_id, "stolen")
+        assert not works(api, made[0].access_token)
+        assert refresh(api, token).status == 401
+        now.advance(1)
+        token_families.revoke(family.family_id, "later")
+        item = stored(family.key)
+        assert (item["state"], item["reason"], item["revokedAt"], item["access"]) == ("revoked", "stolen", at, [])
+
+    def test_what_is_revoked_at_the_same_time_is_neither_refreshed_nor_revoked_again(self, api, token, family):
+        with before_the_transaction(table.client, lambda: token_families.revoke(family.family_id, "stolen")):
+            assert refresh(api, token).status == 401
+        assert stored(family.key)["reason"] == "stolen"
+
     def test_of_two_revocations_at_the_same_time_the_first_is_kept(self, family):
         with before_the_transaction(table.client, lambda: token_families.revoke(family.family_id, "first")):
             token_families.revoke(family.family_id, "second")
         assert stored(family.key)["reason"] == "first"
 
-    def test_a_family_that_was_refreshed_since_it_was_read_is_not_erased(self, api, token, family):
-        refresh(api, token)
-        with pytest.raises(LegFailed):
+    def test_two_refreshes_at_the_same_time_return_the_same_pair(self, api, token, family):
+        made = []
+        with before_the_transaction(table.client, lambda: made.append(token_families.rotate(token))):
+            second = refresh(api, token).data
+        assert (second["accessToken"], second["refreshToken"]) == (made[0].access_token, made[0].refresh_token)
+        assert refresh(api, token).data["refreshToken"] == made[0].refresh_token
+        with pytest.raises(LegFailed):  # its earlier state deletes nothing
             table.transact(token_families.erasure(family), PREPARED)
 
     def test_a_family_that_was_deleted_is_neither_refreshed_nor_revoked(self, api, token, family):

@@ -188,3 +188,13 @@ def test_removing_the_founder_clears_the_saved_organization_and_keeps_their_keys
     assert acme.call("GET", "members").status == 403
     assert acme.call("GET", f"organizations/{acme.id}").status == 404
     assert acme.api.get("/v1/organizations", key).status == 200
+
+
+def test_an_admin_neither_removes_nor_demotes_who_concurrently_becomes_an_owner(acme):
+    admin = acme.member("admin")
+    for act in (lambda person: acme.remove(person, by=admin), lambda person: acme.give(person, "admin", by=admin)):
+        person = acme.member()
+        with before_the_transaction(table.client, partial(acme.promote_in_the_store, person)):
+            reply = act(person)
+        assert reply.error["details"] == {"reason": "owner_required"}
+        assert acme.role_of(person) == "owner"
