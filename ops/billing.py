@@ -7,7 +7,8 @@ import typer
 
 from controlplane.billing import store as billing
 from controlplane.platform.core.plans import PLANS
-from ops.arguments import Organization, get_organization_id, new_group, one_of, organization_document
+from ops.arguments import Organization, new_group, one_of
+from ops.lookup import get_organization_id, organization_document
 from ops.output import Refused, Result, fields
 
 _MOST = 1_000_000_000

@@ -18,7 +18,8 @@ from controlplane.platform.queues import events
 from controlplane.platform.table import keys
 from controlplane.platform.table.retry import WriteConflict, retry_on_conflict
 from controlplane.platform.table.table import Check, LegFailed, Update, table
-from ops.arguments import Organization, User, get_organization, get_organization_id, get_user, new_group
+from ops.arguments import Organization, User, new_group
+from ops.lookup import get_organization, get_organization_id, get_user
 from ops.output import Conflict, NotFound, Result, fields
 
 app = new_group("An organization's members and their roles.")

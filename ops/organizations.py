@@ -8,15 +8,8 @@ from controlplane.api_keys import changes as key_changes
 from controlplane.api_keys import store as api_keys
 from controlplane.erasure import deletions
 from controlplane.platform.core.ids import KeyId
-from ops.arguments import (
-    Organization,
-    Yes,
-    get_organization,
-    get_organization_id,
-    new_group,
-    organization_document,
-    parse_id,
-)
+from ops.arguments import Organization, Yes, new_group
+from ops.lookup import get_organization, get_organization_id, organization_document, parse_id
 from ops.output import Result, confirm, fields
 
 _PAGE = 100

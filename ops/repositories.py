@@ -9,7 +9,8 @@ from controlplane.code_host.items import HostedRepository, Link, RepositoryItem
 from controlplane.platform.core.ids import ProjectId, RepositoryId
 from controlplane.platform.core.naming import is_folder
 from ops import code_host
-from ops.arguments import Organization, Project, get_organization_id, new_group, parse_full_name, parse_id
+from ops.arguments import Organization, Project, new_group, parse_full_name
+from ops.lookup import get_organization_id, parse_id
 from ops.output import Conflict, NotFound, Result, fields
 
 app = new_group("Connected repositories, and the projects linked to them.")

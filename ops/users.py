@@ -16,17 +16,8 @@ from controlplane.platform.core.scopes import SCOPES
 from controlplane.platform.table.retry import WriteConflict, retry_on_conflict
 from controlplane.platform.table.table import StoreError
 from ops import accounts, personal_data
-from ops.arguments import (
-    User,
-    Yes,
-    find_user,
-    get_user,
-    identity_document,
-    new_group,
-    one_of,
-    parse_life,
-    user_document,
-)
+from ops.arguments import User, Yes, new_group, one_of, parse_life
+from ops.lookup import find_user, get_user, identity_document, user_document
 from ops.output import Conflict, Misused, NotFound, Refused, Result, confirm
 
 _ALL = "all"

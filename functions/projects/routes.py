@@ -57,7 +57,7 @@ VendorId = Annotated[
     Path(
         alias="vendorId",
         pattern=described(r"^[a-z0-9._-]{1,100}$", "Must be the ID of a vendor, such as segment"),
-        description="The `runtimeVendor.vendorId` of an inbox item.",
+        description="The `vendorId` of one of the project's vendors, or an ID of the catalog.",
         examples=["segment"],
     ),
 ]
@@ -179,9 +179,11 @@ async def delete_website(access: DeletesOfProject, website_id: WebsiteId) -> Del
 
 @router.get("/v1/projects/{projectId}/vendors", operation_id="listVendors", summary="List the vendors of a project")
 async def list_vendors(access: ListsVendors, limit: Limit = 50, cursor: Cursor = None) -> Page[ProjectVendor]:
-    """Lists the vendors that were detected on a project or decided on, ordered by `vendorId`.
+    """Lists the vendors that were seen on a project's websites or in its code, or decided on, ordered by `vendorId`.
 
-    A vendor that was decided on before any detection has null in the fields that detections set.
+    A scan adds those that it found to its project, and to others that are linked to the repository with the same branch
+    and root directory: `repositories` says where, and whether they wait for consent. A repository that is unlinked
+    disappears in the background. Fields that nothing has set yet are null.
     """
 
     def read(project_id: ProjectId) -> tuple[CursorCodec, QueryPage[VendorItem]]:
@@ -195,10 +197,17 @@ async def list_vendors(access: ListsVendors, limit: Limit = 50, cursor: Cursor =
 @router.post(
     "/v1/projects/{projectId}/vendors/{vendorId}/decision", operation_id="decideVendor", summary="Decide about a vendor"
 )
+@refuses(vendors.UnknownVendor)
 async def decide_vendor(access: DecidesVendor, vendor_id: VendorId, body: VendorDecisionCreate) -> VendorDecision:
-    """Approves or ignores a vendor for a project, and resolves the vendor's finding in the inbox.
+    """Approves or ignores a vendor for a project, and resolves the vendor's runtime finding.
 
-    Later scans keep the decision. You can decide before any scan has found the vendor; `inboxItemId` is then null.
+    Later scans keep the decision.
+
+    Approving isn't a permission to load the vendor before consent. The runtime finding reopens if the vendor is seen
+    before consent again, and code findings stay open until the code changes, the vendor is ignored, or someone changes
+    their status. If it is ignored, the next scan also resolves code findings about loading it.
+
+    A vendor of the catalog can be decided on before it is seen; `inboxItemId` is then null.
     """
     state = vendors.STATES[body.decision]
     return VendorDecision(

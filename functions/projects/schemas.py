@@ -12,9 +12,8 @@ from pydantic_core import PydanticCustomError, PydanticKnownError
 from controlplane.organizations.store import Membership
 from controlplane.platform.core.errors import Problems, problem
 from controlplane.platform.core.naming import Name
-from controlplane.platform.core.plans import REGIONS
 from controlplane.platform.core.settings import settings
-from controlplane.platform.core.urls import consent_runtime_url, project_page
+from controlplane.platform.core.urls import consent_backend_url, project_page
 from controlplane.platform.http.deprecations import CONSENT_ORIGINS, OLDER_PROJECT
 from controlplane.platform.http.envelope import Changes, Row, Wire
 from controlplane.platform.http.fields import OptionalUrl, OrganizationId, OrganizationSlug, ProjectId, Timestamp, Url
@@ -97,9 +96,8 @@ class ProjectCreate(Wire):
     )
     region: Annotated[str, checked(require_region)] = Field(
         min_length=1,
-        description="An `id` from `GET /v1/regions`.",
+        description="An `id` from `GET /v1/regions`: where the configuration of the consent instance is served.",
         examples=["eu-central"],
-        json_schema_extra={"enum": [*REGIONS]},
     )
     websites: SomeAddresses = Field(default_factory=list, description=_ORIGIN_FORMS)
     consent: ConsentCreate = Field(default_factory=ConsentCreate)
@@ -190,10 +188,16 @@ ProjectPage = Annotated[
 ConsentPage = Annotated[
     ProjectPage, Field(examples=["https://dashboard.assent.example/organizations/acme/projects/shop/consent"])
 ]
-RuntimeUrl = Annotated[
-    OptionalUrl, Field(description="The URL at which the consent runtime serves the instance.", examples=[None])
+BackendUrl = Annotated[
+    OptionalUrl,
+    Field(
+        description="The instance's URL in the project's region. Its configuration is at `/configuration` below it.",
+        examples=["https://api.assent.example/v1/consent-instances/ins_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"],
+    ),
 ]
-RuntimeVersion = Annotated[str, Field(description="The version of the consent runtime.", examples=["2.0.0"])]
+ConfigurationVersion = Annotated[
+    str, Field(description="The version of the instance's configuration.", examples=["9f2c41d7e05b8a36"])
+]
 ShownBranding = Annotated[
     str,
     Field(
@@ -233,9 +237,9 @@ class ListedConsent(Wire):
         description="The consent entries alone. Consent loads on audited websites too.", examples=[["example.com"]]
     )
     branding: ShownBranding
-    backend_url: RuntimeUrl = Field(alias="backendURL")
+    backend_url: BackendUrl = Field(alias="backendURL")
     dashboard_url: ConsentPage = Field(alias="dashboardURL")
-    backend_version: RuntimeVersion
+    backend_version: ConfigurationVersion
 
     @classmethod
     def of(cls, organization: Membership, project: ProjectItem, consent: ConsentItem) -> Self:
@@ -249,9 +253,9 @@ class ListedConsent(Wire):
             "instanceName": consent.name,
             "trustedOrigins": project.trusted_origins,
             "branding": consent.branding,
-            "backendURL": consent_runtime_url(consent.instance_id),
+            "backendURL": consent_backend_url(project.region, consent.instance_id),
             "dashboardURL": f"{page}/consent",
-            "backendVersion": settings.consent_runtime_version,
+            "backendVersion": project.version,
         }
 
 
@@ -263,9 +267,9 @@ class Consent(Wire):
         examples=[["example.com"]],
     )
     branding: ShownBranding
-    backend_url: RuntimeUrl
+    backend_url: BackendUrl
     dashboard_url: ConsentPage
-    version: RuntimeVersion
+    version: ConfigurationVersion
 
 
 class Products(Wire):
@@ -330,9 +334,9 @@ class CreatedProject(Wire):
         shown = consent and Consent.showing(
             consent,
             trusted_origins=project.trusted_origins,
-            backend_url=consent_runtime_url(consent.instance_id),
+            backend_url=consent_backend_url(project.region, consent.instance_id),
             dashboard_url=f"{page}/consent",
-            version=settings.consent_runtime_version,
+            version=project.version,
         )
         return cls.showing(
             project,
@@ -354,7 +358,9 @@ class Project(CreatedProject):
     project_name: DisplayName = Field(description="The same as `name`.")
     dashboard_url_older: ProjectPage = Field(description="The same as `dashboardUrl`.", alias="dashboardURL")
     products: Products
-    region: str = Field(description="The region in which the consent instance runs.", examples=["eu-central"])
+    region: str = Field(
+        description="The region in which the configuration of the consent instance is served.", examples=["eu-central"]
+    )
     created_at: Timestamp = Field(description="The time the project was created.")
 
     @classmethod

@@ -13,7 +13,7 @@ from controlplane.platform.core.acting import ActorKind
 from controlplane.platform.core.acting import Source as ActionSource
 from controlplane.platform.core.actions import Action
 from controlplane.platform.core.errors import CATALOG
-from controlplane.platform.core.plans import PLANS, REGIONS
+from controlplane.platform.core.plans import PLANS
 from controlplane.platform.core.priorities import Priority
 from controlplane.platform.core.roles import Role
 from controlplane.platform.core.schedules import Schedule
@@ -58,8 +58,7 @@ _ENUMERATIONS: dict[str, tuple[str, tuple[Any, ...]]] = {
     "Schedule": ("How often a repository is scanned automatically.", get_args(Schedule)),
     "OverLimitName": ("A limit of the plan that the organization exceeds.", ("apiKeys", "projects")),
     "Stage": ("A stage of a scan.", get_args(Stage)),
-    "StageStatus": ("The status of a scan's stage.", ("pending", "running", "completed", "failed")),
-    "RegionId": ("A region that a project can be created in.", (*REGIONS,)),
+    "StageStatus": ("The status of a scan's stage.", ("pending", "running", "completed", "failed", "canceled")),
     "ScanAccess": ("How much of a scan's findings is shown.", get_args(Access)),
     "SessionKind": ("The kind of session.", ("session", "device", "token")),
     "UnlockStatus": ("Whether the unlock was new.", ("unlocked", "already-unlocked")),

@@ -23,7 +23,7 @@ ERRORS = PACKAGE / "errors.py"
 
 _BY_HAND = {"updateInboxItems"}
 # The service recognizes a repetition of these without an idempotency key.
-_REPEATABLE = {"updateInboxItem", "createGithubIssue", "unlockScan"}
+_REPEATABLE = {"updateInboxItem", "createGithubIssue", "cancelScan", "unlockScan"}
 # The field of these bodies is an argument without a name, like an ID in a path.
 _POSITIONAL = {"saveActiveOrganization"}
 # Fields that a change can set to null, so omitted arguments are OMIT.

@@ -5,7 +5,6 @@ import re
 from typing import Any
 
 import pytest
-import yaml
 
 from local.checkout import ROOT
 from local.template import load_template
@@ -15,16 +14,10 @@ from scripts.upgrade_gate import STATEFUL_TYPES, compare
 from tests.support.each import each
 from tests.support.template import every_resource, functions
 
-CHECKS = yaml.safe_load((ROOT / "scripts/template_checks.yaml").read_text())
 DEFAULTS = resolve(load_template(), {})
 
 
 class TestAcceptedFindings:
-    def test_each_accepted_finding_names_its_variants(self):
-        for rule, accepted in CHECKS["accepted"].items():
-            assert set() < {*accepted["in"]} <= CHECKS["variants"].keys(), rule
-        assert {it.split(":")[0].split()[0] for it in CHECKS["announced"]} <= DEFAULTS["Resources"].keys()
-
     def test_checkov_skips_only_these_checks(self):
         entries = every_resource().values()
         skips = [skip for it in entries for skip in it.get("Metadata", {}).get("checkov", {}).get("skip", [])]
@@ -33,12 +26,6 @@ class TestAcceptedFindings:
         checks = (ROOT / "scripts/check_template.py").read_text()
         assert "--skip-check" not in checks
         assert "--ignore" not in checks
-
-    def test_every_tool_of_the_check_has_a_lock_file(self):
-        prerequisites = re.search(r"^template: (.*?) ##", (ROOT / "Makefile").read_text(), re.MULTILINE)
-        assert prerequisites
-        for tool in re.findall(r"\.tools/(\w+)/", prerequisites[1]):
-            assert [*ROOT.glob(f"requirements/{tool}.txt"), *ROOT.glob(f"requirements/{tool}/package-lock.json")], tool
 
 
 def planted(**resources: dict[str, Any]) -> dict[str, Any]:

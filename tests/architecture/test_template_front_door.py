@@ -30,6 +30,18 @@ class TestConditions:
         assert read_signing_secret(json.dumps(secret)) == {"current": "x" * 64}
 
 
+class TestCaching:
+    def test_only_the_configuration_is_cached_by_origin_for_as_long_as_its_header_says(self):
+        (cached,) = DISTRIBUTION["CacheBehaviors"]
+        assert (cached["PathPattern"], cached["ViewerProtocolPolicy"]) == ("/v1/consent-instances/*", "https-only")
+        policy = OWN["Resources"][cached["CachePolicyId"]["Ref"]]["Properties"]["CachePolicyConfig"]
+        assert (policy["MinTTL"], policy["DefaultTTL"]) == (0, 0)
+        forwarded = policy["ParametersInCacheKeyAndForwardedToOrigin"]
+        assert forwarded["HeadersConfig"] == {"HeaderBehavior": "whitelist", "Headers": ["Origin"]}
+        assert forwarded["CookiesConfig"] == {"CookieBehavior": "none"}
+        assert forwarded["QueryStringsConfig"] == {"QueryStringBehavior": "none"}
+
+
 class TestFunctions:
     def test_the_local_front_door_leaves_errors_alone_as_cloudfront_does(self):
         sent = {"x-amzn-remapped-www-authenticate": "Bearer", "x-front-door-status": "401"}

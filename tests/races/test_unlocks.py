@@ -189,7 +189,7 @@ class Twins(Customer):
     def check_charged_once(self, listed: int = 0) -> None:
         assert [entry.kind for entry in billing.list_ledger(self.id) if entry.kind != "operator"] == ["unlock"]
         assert self.balance() == 10
-        assert self.accesses() == ["full", "locked" if listed else "full"]
+        assert self.accesses() == ["full", "free-preview" if listed else "full"]
         assert self.listed() == listed
 
 
@@ -201,13 +201,13 @@ def test_two_scans_of_a_commit_unlocked_at_once_are_charged_once(world, stage):
     twins.check_charged_once()
 
 
-@race(ends={"locked", "full"})
+@race(ends={"free-preview", "full"})
 def test_a_scan_completed_during_the_unlock_becomes_full(world, stage):
     twins = Twins(world, stage, running=True)
     unlocked, _ = yield [twins.unlocks(0), twins.execute]
     assert unlocked.data == {"status": "unlocked"}
     access = twins.accesses()[1]
-    twins.check_charged_once(listed=access == "locked")
+    twins.check_charged_once(listed=access == "free-preview")
     twins.publish()
     twins.check_charged_once()
     scan = reads.get_scan(twins.scans[1].scan_id)

@@ -54,8 +54,7 @@ def make_scan(
     lease, request = requests.acquire_request(request_id or make_request(repository), 30)
     link = repository.links[0]
     target = requests.Target(repository, link, link.production_branch or "main", commit)
-    chosen = again or access or ("locked" if repository.preview_used else "free-preview")
-    scan, _ = requests.start_scan(request, lease, target, chosen)
+    scan, _ = requests.start_scan(request, lease, target, again or access or "free-preview")
     scan_id = scan.scan_id
     if status == "queued":
         return scan

@@ -76,7 +76,7 @@ class Tools:
         return _page(functools.partial(self._client.vendors.list, project_id(self._client, project)), limit, cursor)
 
     def decide_vendor(self, project: Project, vendor_id: str, decision: Literal["approve", "ignore"]) -> dict[str, Any]:
-        """Approve or ignore a vendor of a project. This resolves its findings."""
+        """Approve a vendor that a project may use after consent, or ignore it. Ignoring resolves its code findings."""
         return _marked(self._client.vendors.decide(project_id(self._client, project), vendor_id, decision=decision))
 
     def findings(

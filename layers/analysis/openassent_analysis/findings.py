@@ -96,11 +96,22 @@ ENDS: Final = frozenset({"too many files", "too many bytes", "out of time"})
 
 @dataclass
 class Loads:
-    """The number of files that load a vendor, how many of them surely don't wait for consent, and some hosts."""
+    """The files that load a vendor, and some hosts.
 
-    files: int = 0
+    places: whether each file waits for consent, by path. None if the analysis can't tell.
+    """
+
+    places: dict[str, bool | None] = field(default_factory=dict)
     hosts: list[str] = field(default_factory=list)
-    ungated: int = 0
+
+    @property
+    def files(self) -> int:
+        return len(self.places)
+
+    @property
+    def ungated(self) -> int:
+        """The number of files that surely don't wait for consent."""
+        return [*self.places.values()].count(False)
 
 
 @dataclass

@@ -24,13 +24,7 @@ from openassent_analysis.modules import COMPONENT_FILES, joined, stem
 from openassent_analysis.reading import resource
 from openassent_analysis.report import MAX_USES
 from openassent_analysis.sources import Source
-from openassent_analysis.statements import (
-    MAX_LENGTH,
-    assigned_exports,
-    handed_on,
-    imported_names,
-    own_exports,
-)
+from openassent_analysis.statements import MAX_LENGTH, assigned_exports, handed_on, imported_names, own_exports
 
 _MAX_USES_OF_NAME: Final = 20
 _MAX_NODES_OF_NAME: Final = 60

@@ -13,7 +13,6 @@ from assent_client.models import (
     InboxStatus,
     ProjectCreate,
     ProjectUpdate,
-    RegionId,
     ScanCreate,
 )
 
@@ -33,7 +32,7 @@ def main() -> None:
     call, repository_id = connect(os.environ["TOKEN"]), os.environ["REPOSITORY_ID"]
     me = call("system.get_me").parsed.data
     regions = call("system.list_regions").parsed.data
-    wanted = ProjectCreate(name=os.environ["NAME"], region=RegionId.EU_CENTRAL, websites=["example.com"])
+    wanted = ProjectCreate(name=os.environ["NAME"], region="eu-central", websites=["example.com"])
     made = call("projects.create_project", body=wanted).parsed.data
     read = call("projects.get_project", made.id).parsed.data
     page = call("projects.list_projects", limit=1).parsed

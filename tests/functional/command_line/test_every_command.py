@@ -9,6 +9,7 @@ from cli.tests.support.shell import COMMAND, Ended
 from tests.functional.command_line.cases import CASES, ELSEWHERE, Case
 from tests.functional.command_line.conftest import Shell
 from tests.support.api import Api
+from tests.support.audits import make_scan
 from tests.support.world import table_dump
 
 
@@ -64,9 +65,12 @@ def test_every_command_has_a_case():
 
 @pytest.mark.usefixtures("hosted_issue")
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_does_what_it_says(case, shell, office, api):
-    line = case.line.format(**office.names)
-    later, effect = (it.format(**office.names) for it in case.then or ("", ""))
+def test_does_what_it_says(case, shell, office, api, *, world):
+    names = dict(office.names)
+    if "{running}" in case.line:
+        names["running"] = make_scan(world.connected_repository(office.company), status="running").scan_id
+    line = case.line.format(**names)
+    later, effect = (it.format(**names) for it in case.then or ("", ""))
     if case.then:
         assert effect not in checked(shell.run(later))
     changes = any(parameter.name == "dry_run" for parameter in COMMANDS[command_of(case)].params)
@@ -74,7 +78,7 @@ def test_does_what_it_says(case, shell, office, api):
         check_dry_run(case, shell, line, api)
     output = checked(shell.run(line))
     for part in case.shown:
-        assert part.format(**office.names) in output
+        assert part.format(**names) in output
     if case.then:
         assert effect in checked(shell.run(later))
     if not changes:

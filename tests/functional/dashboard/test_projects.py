@@ -7,7 +7,10 @@ import pytest
 
 from controlplane.billing import store as billing
 from controlplane.findings import vendors
+from controlplane.findings.code_uses import FoundVendor, record_uses
+from controlplane.findings.items import CodeUse, VendorPlace
 from controlplane.platform.core.ids import ProjectId
+from controlplane.platform.core.regions import parse_regions
 from controlplane.platform.core.settings import settings
 from controlplane.projects import audits
 from controlplane.projects import store as projects
@@ -46,7 +49,7 @@ class TestShown:
             (told["dashboardUrl"], ("Shop", project["id"], "Europe (Frankfurt)", "shop.example.com Primary")),
             (
                 consent["dashboardURL"],
-                (consent["instanceId"], consent["branding"], f"version {settings.consent_runtime_version}"),
+                (consent["instanceId"], consent["branding"], f"Version {consent['backendVersion']}"),
             ),
         ):
             reply = visitor.get(path_of(address))
@@ -263,23 +266,51 @@ class TestVendors:
         for wrong in ({"vendor_id": HOSTILE, "decision": "ignore"}, {"vendor_id": "segment", "decision": "maybe"}):
             reply = visitor.forge(at, wrong)
             assert (reply.status, "<script>alert" in reply.text) == (400, False)
+        unknown = visitor.forge(at, {"vendor_id": "never-seen", "decision": "approve"})
+        assert (unknown.status, "the catalog doesn't have it" in text_of(unknown)) == (404, True)
+
+    def test_a_vendor_of_the_code_shows_where_it_is_and_whether_it_waits(self, visitor, company, project):
+        places = (VendorPlace(HOSTILE, False), VendorPlace("b.js", True), VendorPlace("package.json", package="hj"))
+        use = CodeUse("rep_1", "shop", "scn_1", "2026-03-04T05:00:00.000Z", "https://github.com/acme/shop/blob/1f")
+        found = {"hotjar": FoundVendor("Hotjar", "session-replay", places)}
+        record_uses(project.project_id, use, found, lambda _: True)
+        shown = visitor.get(path(company, "/shop/vendors"))
+        assert f"In shop, as of the scan of March 4, 2026 : {HOSTILE} doesn't wait for consent" in text_of(shown)
+        assert "b.js waits for consent package.json names hj" in text_of(shown)
+        assert "Hotjar Undecided Before consent Session-replay" in text_of(shown)
+        assert ("https://github.com/acme/shop/blob/1f/b.js" in shown.text, "<script>alert" in shown.text) == (
+            True,
+            False,
+        )
+        gone = use._replace(scan_id="scn_2", scanned_at="2026-03-05T05:00:00.000Z")
+        record_uses(project.project_id, gone, {}, lambda _: True)
+        shown = text_of(visitor.get(path(company, "/shop/vendors")))
+        assert ("The scan of March 5, 2026 no longer found it in shop." in shown, "Before consent" in shown) == (
+            True,
+            False,
+        )
 
     def test_vendors_are_listed_in_pages(self, visitor, company, project, person, monkeypatch):
         monkeypatch.setattr("dashboard.projects.pages.VENDORS_PER_PAGE", 2)
-        for vendor in ("a", "b", "c"):
+        for vendor in ("heap", "hotjar", "segment"):
             vendors.decide_vendor(project, vendor, "approved", person.user_id)
         first = path(company, "/shop/vendors")
-        seen = [it for page in pages_of(visitor, first) for it in re.findall(r"<h2>([abc])</h2>", page.text)]
-        assert seen == ["a", "b", "c"]
+        seen = [it for page in pages_of(visitor, first) for it in re.findall(r"<h2>([a-z]+)</h2>", page.text)]
+        assert seen == ["heap", "hotjar", "segment"]
         assert visitor.get(f"{first}?after=%F0%9F").status == 400
 
 
 def test_the_consent_code_uses_the_instances_own_address(visitor, company, project, monkeypatch):
-    monkeypatch.setitem(settings.__dict__, "consent_runtime_base_url", "https://consent.example.com")
+    regions = parse_regions("eu-central|Frankfurt|https://consent.example.com")
+    monkeypatch.setitem(settings.__dict__, "regions", regions)
     shown = visitor.get(path(company, "/shop/consent"))
     assert f"backendURL: 'https://consent.example.com/{project.consent.instance_id}'" in text_of(shown)
-    monkeypatch.setitem(settings.__dict__, "consent_runtime_base_url", None)
-    assert "mode: 'offline'" in text_of(visitor.get(path(company, "/shop/consent")))
+    monkeypatch.setitem(settings.__dict__, "regions", parse_regions("us-east|Virginia"))
+    offline = text_of(visitor.get(path(company, "/shop/consent")))
+    assert "mode: 'offline'" in offline
+    assert f"https://api.assent.test/v1/consent-instances/{project.consent.instance_id}" in offline
+    assert "Region eu-central" in offline
+    assert "everything is stored in the AWS region eu-central-1" in offline
     assert SNIPPETS.read_text() == describe_snippets(), "run python -m scripts.rule_texts"
 
 

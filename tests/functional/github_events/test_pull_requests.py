@@ -238,6 +238,20 @@ class TestNewest:
             ("completed", "neutral"),
         ]
 
+    def test_a_person_cancels_the_scan_and_the_check_says_so(self, events, reviewed, code_host, *, api, company, now):
+        number = open_one(code_host)
+        events.take("pull_request", number)
+        events.work(Queue.SCAN_PREPARATION, Queue.GITHUB_EVENTS)
+        (scan,) = scans_of(reviewed)
+        reply = api.post(f"/v1/code-audit/scans/{scan.scan_id}/cancel", company.owner.token)
+        assert (reply.status, reply.data["trigger"]) == (200, "pull_request")
+        now.advance(61)
+        swept(messages.resend)
+        events.scan()
+        (check,) = checks(code_host)
+        assert (check.conclusion, check.output["summary"]) == ("cancelled", reply.data["failure"]["message"])
+        assert comments(code_host) == []
+
     def test_duplicates_and_late_events_change_nothing(self, events, reviewed, code_host):
         number = open_one(code_host)
         for _ in range(3):

@@ -2,6 +2,8 @@
 
 from types import SimpleNamespace
 
+import pytest
+
 from controlplane.code_host import installations, repositories
 from controlplane.code_host import installations as host_limits
 from controlplane.code_host.github import client
@@ -16,13 +18,13 @@ from controlplane.findings.items import GithubIssue
 from controlplane.platform.core.ids import RepositoryId, ScanRequestId
 from controlplane.platform.core.schedules import next_run
 from controlplane.platform.queues.messages import Queue, ref_digest
-from controlplane.platform.table import keys
-from controlplane.platform.table.table import Delete, Put, table
+from controlplane.platform.table import keys, leases
+from controlplane.platform.table.table import Delete, Put, Update, table
 from controlplane.scans import execution, failures, queue, reads, requests
 from controlplane.scans import queue as scan_starts
-from controlplane.scans.items import Cause, QueuedScan, ScanItem, Work
+from controlplane.scans.items import Cause, Failure, QueuedScan, ScanItem, Work
 from tests.functional.github_events.conftest import DEMO, Events, connect
-from tests.support.audits import describe, end_scan, make_scan, stored_repository
+from tests.support.audits import describe, end_scan, lease_of, make_scan, stored_repository
 from tests.support.calls import before_the_transaction
 from tests.support.code_host import SHA
 from tests.support.each import each
@@ -70,6 +72,37 @@ class TestPush:
         assert prepared_scans(events, repository)[0] == ("push", head)
         assert swept(scan_starts.start_queued) == 0
 
+    @pytest.mark.parametrize(
+        ("trigger", "status", "ends"),
+        [("push", "queued", True), ("scheduled", "running", True), ("push", "publishing", False)],
+    )
+    def test_a_newer_commit_supersedes_a_scan_that_started_by_itself(
+        self, events, company, *, trigger, status, ends, code_host, now
+    ):
+        repository = connect(company, scan_on_push=True)
+        scan = make_scan(repository, status="queued" if status == "queued" else "running")
+        lease = None if status == "queued" else lease_of(scan)
+        table.update(Update(scan.key, "SET #cause = :it", None, {"it": {"trigger": trigger}}), PREPARED)
+        if status == "publishing":
+            execution.report_stage(lease, "publish", "running")
+        now.advance(1)
+        events.take("push", ref=MAIN)
+        older = reads.get_scan(scan.scan_id)
+        assert (older.status == "canceled") is ends
+        if not ends:
+            end_scan(scan)
+            swept(scan_starts.start_queued)
+        elif lease is not None:
+            with pytest.raises(leases.LeaseLost):
+                execution.report_stage(lease, "analyze", "running")
+        (_, head), _ = prepared_scans(events, repository)
+        if ends:
+            reason = f"Commit {head[:7]} was pushed, and its scan replaces this one."
+            assert older.failure == Failure("SUPERSEDED", reason)
+        # A repeated event, and one for the commit that is being scanned, supersede nothing.
+        events.take("push", ref=MAIN)
+        assert reads.get_active_work(stored_repository(repository)).head_commit_sha == head
+
     def test_other_branches_and_links_that_do_not_want_it_are_not_scanned(self, events, company, code_host):
         unwanted, other = connect(company), connect(company, scan_on_push=True, production_branch="release")
         assert unwanted.repository_id == other.repository_id
@@ -90,9 +123,7 @@ def begin_requested(repository_ids: list[RepositoryId]) -> list[Work]:
         if stored.get("activeRequestId") and not stored.get("activeScanId"):
             lease, request = requests.acquire_request(ScanRequestId.stored(stored["activeRequestId"]), 30)
             target = requests.Target(repository, repository.links[0], "main", SHA)
-            is_preview = request.cause.pull_request_number is None and not repository.preview_used
-            access = "free-preview" if is_preview else "full"
-            requests.start_scan(request, lease, target, access)
+            requests.start_scan(request, lease, target, "full")
         if stored.get("activeRequestId"):
             found.append(reads.get_active_work(stored_repository(repository)))
     return found
@@ -142,7 +173,7 @@ class TestTurns:
             running = begin_requested(ids)
             started.append({ids.index(work.repository_id) for work in running})
             for work in running:
-                failures.cancel_superseded(work)
+                failures.cancel_superseded(work, "A test.")
             now.advance(60)
         assert 3 in started[0]  # the other organization's isn't even delayed
         assert 2 in started[0] | started[1]
@@ -162,7 +193,7 @@ class TestTurns:
         for _ in range(2):
             queue_push(world.connected_repository(company))
         assert swept(scan_starts.start_queued) == 0
-        failures.cancel_superseded(reads.get_active_work(stored_repository(repository)))
+        failures.cancel_superseded(reads.get_active_work(stored_repository(repository)), "A test.")
         assert swept(scan_starts.start_queued) == 1
 
     def test_a_scan_waits_while_the_app_is_limited_or_has_no_access(self, world, now):

@@ -143,6 +143,15 @@ def test_an_invalid_field_is_named_and_nothing_is_written(fields, path, acme):
     assert [problem["path"] for problem in reply.error["details"]] == [path]
 
 
+def test_an_unknown_region_is_refused_with_the_names_of_those_that_the_deployment_offers(acme):
+    (problem,) = acme.create(region="eu-centrall").error["details"]
+    offered = [region["id"] for region in acme.api.get("/v1/regions").data]
+    assert problem["message"] == (
+        f"There is no such region. Use one of these: {', '.join(offered)}. Did you mean eu-central?"
+    )
+    assert offered == ["eu-central", "eu-west", "us-east"]
+
+
 @each(
     ("fields", "path"),
     [

@@ -34,9 +34,12 @@ def page(*scripts: str) -> str:
 class Audit:
     """Scans a repository, one minute after another."""
 
-    def __init__(self, repository: RepositoryItem, sqs: FakeSqs, advance: Callable[[float], None]) -> None:
+    def __init__(
+        self, repository: RepositoryItem, sqs: FakeSqs, advance: Callable[[float], None], *, is_scanned: bool = True
+    ) -> None:
         self.repository, self._sqs, self._advance = repository, sqs, advance
-        make_scan(repository)  # uses the free preview
+        if is_scanned:
+            make_scan(repository)  # uses the free preview
         self._host = FakeHost()
         self._handler = scan_worker(self._host)
         self._commits = (f"{number:040x}" for number in count(1))

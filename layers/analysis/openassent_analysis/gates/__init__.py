@@ -17,9 +17,8 @@ from ast_grep_py import SgNode
 from openassent_analysis.blocks import Block
 from openassent_analysis.gates import callers
 from openassent_analysis.gates.callers import runs_on_load
-from openassent_analysis.gates.context import Found, within
+from openassent_analysis.gates.context import NOTHING, Found, Implied, both, within
 from openassent_analysis.gates.exports import providers_in
-from openassent_analysis.gates.implied import NOTHING, Implied, both
 from openassent_analysis.gates.markup import enabled_with_consent, meaning_of_script
 from openassent_analysis.gates.options import blocked_by_script, blocks, marked_by_code, waits_by_itself
 from openassent_analysis.gates.reading import reading_of

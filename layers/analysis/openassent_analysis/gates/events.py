@@ -8,34 +8,23 @@ from typing import Final
 from ast_grep_py import SgNode
 
 from openassent_analysis.gates import words
-from openassent_analysis.gates.context import Reader
-from openassent_analysis.gates.implied import GIVEN, NOTHING, UNCLEAR, Implied, either_of
+from openassent_analysis.gates.context import GIVEN, NOTHING, UNCLEAR, Implied, Reader, either_of
 from openassent_analysis.gates.index import Declared, Place, arguments_of, callee_of
 from openassent_analysis.gates.origins import in_project
 from openassent_analysis.gating import Export
 from openassent_analysis.reading import pattern_of, resource
 from openassent_analysis.statements import FUNCTIONS
 
-# Events by which a visitor asks for something on one element.
-_ASKS_FOR: Final = re.compile(
-    r"(?:on)?(?:double|dbl|long|key)?(?:click|press|tap|submit|pointerup|pointerdown|touchend|mousedown|mouseup|change|toggle|checked_?change|value_?change|select|play|activate)(?:capture)?"
-    # Of the project's own components, for example onPositiveClick.
-    r"|on_?\w{1,40}(?:click|press|tap|submit)(?:ed)?",
-    re.IGNORECASE,
-)
+_FRAMEWORKS: Final = resource("frameworks")
+_ASKS_FOR: Final = pattern_of(_FRAMEWORKS["asks_for"], re.IGNORECASE)
 # Events of Bootstrap when a click opens an element.
 _OPENS: Final = re.compile(r"shown?\.bs\.(?:modal|offcanvas|collapse|popover|dropdown)")
-# The whole page, whose events say nothing about one element.
-_PAGE: Final = re.compile(
-    r"(?:window|document|self|globalThis|body|html|root|doc|win|w|d)(?:\.(?:body|documentElement))?|(?:\$|jQuery)\(\s*(?:window|document|document\.body|['\"](?:body|html|html,\s*body)['\"])\s*\)"
-)
-_LISTENS: Final = re.compile(
-    r"(?:addEventListener|attachEvent|on|one|once|bind|live|delegate|subscribe|listen|addListener|\$on|useEventListener|addHandler|handle)"
-)
+_PAGE: Final = pattern_of(_FRAMEWORKS["page"])
+_LISTENS: Final = pattern_of(_FRAMEWORKS["listens"])
 _CLICKS: Final = re.compile(r"(?:click|submit|dblclick|tap|change)")
 _TOOLS_EVENT: Final = pattern_of(resource("consent-words")["event"], re.IGNORECASE)
 _DISPATCHES: Final = resource("queries")["dispatches"]
-_RUNS_ANYWAY: Final = pattern_of(resource("frameworks")["runs_anyway"])
+_RUNS_ANYWAY: Final = pattern_of(_FRAMEWORKS["runs_anyway"])
 _HANDLER: Final = re.compile(
     r"(?:on|handle|after|when|if|did|callback|cb|success)_?\w*|callback|enable|accept\w*|js|init", re.IGNORECASE
 )

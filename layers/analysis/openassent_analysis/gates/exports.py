@@ -10,8 +10,7 @@ from ast_grep_py import Config, SgNode
 
 from openassent_analysis.blocks import SCRIPTS, Block
 from openassent_analysis.gates import markup, words
-from openassent_analysis.gates.context import Reader
-from openassent_analysis.gates.implied import NEVER, NOTHING, Implied, either_of
+from openassent_analysis.gates.context import NEVER, NOTHING, Implied, Reader, either_of
 from openassent_analysis.gates.index import Declared, Place, arguments_of, returns_of
 from openassent_analysis.gates.origins import declared_as
 from openassent_analysis.gating import DEFAULT, Provider

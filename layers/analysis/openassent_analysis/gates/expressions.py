@@ -10,8 +10,7 @@ from ast_grep_py import SgNode
 
 from openassent_analysis.blocks import Block
 from openassent_analysis.gates import origins, words
-from openassent_analysis.gates.context import Reader
-from openassent_analysis.gates.implied import (
+from openassent_analysis.gates.context import (
     ALWAYS,
     FLAG,
     MAYBE,
@@ -21,6 +20,7 @@ from openassent_analysis.gates.implied import (
     STORED,
     Kind,
     Meaning,
+    Reader,
     compared,
     conjunction,
     disjunction,

@@ -9,8 +9,7 @@ from ast_grep_py import SgNode
 
 from openassent_analysis.blocks import Block
 from openassent_analysis.gates import states, words
-from openassent_analysis.gates.context import Reader
-from openassent_analysis.gates.implied import (
+from openassent_analysis.gates.context import (
     ALWAYS,
     CHOICE,
     FLAG,
@@ -21,6 +20,7 @@ from openassent_analysis.gates.implied import (
     Implied,
     Kind,
     Meaning,
+    Reader,
     both,
     either,
 )

@@ -9,8 +9,7 @@ from ast_grep_py import SgNode
 
 from openassent_analysis.blocks import Block
 from openassent_analysis.gates import words
-from openassent_analysis.gates.context import Reader
-from openassent_analysis.gates.implied import (
+from openassent_analysis.gates.context import (
     GIVEN,
     NEVER,
     NOTHING,
@@ -19,6 +18,7 @@ from openassent_analysis.gates.implied import (
     Implied,
     Kind,
     Meaning,
+    Reader,
     both,
     either,
     either_of,

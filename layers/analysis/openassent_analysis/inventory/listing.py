@@ -14,6 +14,7 @@ from openassent_analysis.kinds import NOT_ASSESSED, kind_of
 
 MAX_MANIFESTS: Final = 500
 MAX_MANIFEST_BYTES: Final = 512 * 1024
+MAX_LOCK_FILE_BYTES: Final = 8 * 1024**2
 # Paths are evidence: the inventory shows them. Ordinary ones are far shorter.
 MAX_PATH: Final = 200
 # Bounds the memory for names of files that no later stage reads: those of about 50,000 files.
@@ -99,7 +100,8 @@ class Listing:
         for sign in self._technologies.signs_of(path):
             if sign not in self.signs or nearness(path) < nearness(self.signs[sign]):
                 self.signs[sign] = path
-        if not manifests.is_manifest(path) or (size > MAX_MANIFEST_BYTES and not manifests.needs_only_head(path)):
+        most = MAX_LOCK_FILE_BYTES if manifests.is_lock_file(path) else MAX_MANIFEST_BYTES
+        if not manifests.is_manifest(path) or size > most:
             return False
         self._manifests.append(path)
         if len(self._manifests) >= 4 * MAX_MANIFESTS:

@@ -5,7 +5,6 @@ Must not parse anything: `examine` reads the manifests in another process, whose
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Iterator, Mapping
 from functools import cache
@@ -16,16 +15,20 @@ from openassent_analysis.catalogue import Vendor, catalogue
 from openassent_analysis.files import Skipped, read
 from openassent_analysis.findings import Loads
 from openassent_analysis.inventory import manifests
-from openassent_analysis.inventory.listing import MAX_MANIFEST_BYTES, Listing
+from openassent_analysis.inventory.listing import MAX_LOCK_FILE_BYTES, Listing
 from openassent_analysis.inventory.technologies import DEFAULT, FRAMEWORK, PACKAGE_MANAGER, Sign, technologies
+from openassent_analysis.libraries import show_newest
 from openassent_analysis.report import Examine, Part, Request
 from openassent_analysis.rules import rules
 
 MAX_VENDORS: Final = 100
 MAX_PACKAGES: Final = 3
+MAX_PLACES: Final = 5
 MAX_SECONDS: Final = 20.0
 _MAX_TOTAL_BYTES: Final = 32 * 1024**2
-_HEAD_BYTES: Final = 4_096
+# An inventory is one item of a table, so it leaves out longer paths.
+_MAX_PATH_BYTES: Final = 200
+_FIRST: Final = (False, None, True)
 
 
 def take_inventory(listing: Listing, files: int, folder: Path, examine: Examine) -> Inventory:
@@ -45,7 +48,9 @@ def take_inventory(listing: Listing, files: int, folder: Path, examine: Examine)
         languages=tuple(sorted(languages, key=lambda it: (-it.files, -it.bytes, it.name))),
         frameworks=stock.technologies(FRAMEWORK),
         package_managers=stock.technologies(PACKAGE_MANAGER),
-        vendors=tuple(sorted(stock.vendors.values(), key=lambda it: it.name.lower())[:MAX_VENDORS]),
+        vendors=tuple(
+            sorted(map(stock.resolved, stock.vendors.values()), key=lambda it: it.name.lower())[:MAX_VENDORS]
+        ),
         truncated=listing.truncated or len(stock.vendors) > MAX_VENDORS,
     )
 
@@ -60,7 +65,10 @@ def with_loads(inventory: Inventory, loads: Mapping[str, Loads]) -> Inventory:
     for vendor_id, found in loads.items():
         used = vendors.get(vendor_id) or _used(catalogue().vendors[vendor_id])
         vendors[vendor_id] = used._replace(
-            hosts=tuple(found.hosts), loading_files=found.files, ungated_files=found.ungated
+            hosts=tuple(found.hosts),
+            loading_files=found.files,
+            ungated_files=found.ungated,
+            places=_places(found, is_judged=used.category in looked_for),
         )
     # Keeps the vendors of the manifests if there are too many.
     kept = sorted(vendors.values(), key=lambda it: not it.packages)[:MAX_VENDORS]
@@ -68,6 +76,13 @@ def with_loads(inventory: Inventory, loads: Mapping[str, Loads]) -> Inventory:
         vendors=tuple(sorted(kept, key=lambda it: it.name.lower())),
         truncated=inventory.truncated or len(vendors) > MAX_VENDORS,
     )
+
+
+def _places(found: Loads, *, is_judged: bool) -> tuple[VendorPlace, ...]:
+    """Returns some of the files that load a vendor, those that don't wait for consent first."""
+    short = [place for place in found.places.items() if len(place[0].encode()) <= _MAX_PATH_BYTES]
+    kept = sorted(short, key=lambda place: (_FIRST.index(place[1]), place[0]))[:MAX_PLACES]
+    return tuple(VendorPlace(path, gated if is_judged else None) for path, gated in kept)
 
 
 @cache
@@ -81,7 +96,7 @@ def _requests(listing: Listing, folder: Path) -> Iterator[Request]:
     total = 0
     for path in listing.manifests():
         try:
-            content = _content(folder, path)
+            content = read(str(folder / path), MAX_LOCK_FILE_BYTES)
         except Skipped:
             continue
         total += len(content)
@@ -89,14 +104,6 @@ def _requests(listing: Listing, folder: Path) -> Iterator[Request]:
             listing.truncated = True
             return
         yield Request(path, manifests.LANGUAGE, content)
-
-
-def _content(folder: Path, path: str) -> bytes:
-    """Returns the content of a manifest, or its beginning if that is enough. Raises Skipped."""
-    file = str(folder / path)
-    if manifests.needs_only_head(path):
-        return read(file, sys.maxsize, _HEAD_BYTES)
-    return read(file, MAX_MANIFEST_BYTES)
 
 
 def _used(vendor: Vendor) -> UsedVendor:
@@ -109,6 +116,8 @@ class _Stock:
     def __init__(self) -> None:
         self.vendors: dict[str, UsedVendor] = {}
         self._technologies: dict[Sign, Technology] = {}
+        # By package: the folder of each lock file and the version, nearest to the root first.
+        self._locked: dict[str, list[tuple[str, str]]] = {}
 
     def technologies(self, kind: str) -> tuple[Technology, ...]:
         found = (it for sign, it in self._technologies.items() if sign.kind == kind)
@@ -118,12 +127,27 @@ class _Stock:
         """Adds a part of a manifest. Ignores one that our data doesn't contain."""
         if part.kind in {FRAMEWORK, PACKAGE_MANAGER}:
             self._add_technology(Sign(part.kind, part.id), part.version or None, path)
+        elif part.kind == manifests.LOCKED:
+            self._locked.setdefault(part.package, []).append((path.rpartition("/")[0], part.version))
         elif (vendor := catalogue().vendors.get(part.id)) and part.package in vendor.packages:
             used = self.vendors.get(vendor.id) or _used(vendor)
             if len(used.packages) < MAX_PACKAGES and part.package not in {it.name for it in used.packages}:
                 package = VendorPackage(part.package, part.version or None, path)
                 used = used._replace(packages=(*used.packages, package))
             self.vendors[vendor.id] = used
+
+    def resolved(self, used: UsedVendor) -> UsedVendor:
+        """Returns the vendor with the newest version of each npm package: of the nearest lock file, or as allowed."""
+        return used._replace(packages=tuple(map(self._resolve, used.packages)))
+
+    def _resolve(self, package: VendorPackage) -> VendorPackage:
+        folder, _, name = package.path.rpartition("/")
+        if name != "package.json":
+            return package
+        locked = [
+            it for above, it in self._locked.get(package.name, ()) if not above or f"{folder}/".startswith(f"{above}/")
+        ]
+        return package._replace(newest=show_newest(locked[-1] if locked else package.version or ""))
 
     def add_sign(self, sign: Sign, path: str) -> None:
         """Adds the signs in a file's name. Those of a default package manager come last."""
@@ -160,18 +184,30 @@ class Technology(NamedTuple):
 
 
 class VendorPackage(NamedTuple):
-    """A package of a vendor in a manifest, with its version as written, if there is one."""
+    """A package of a vendor in a manifest, with its version as written, if there is one.
+
+    newest: the version that the lock file names, or the newest that the manifest allows, such as `1.x`. Only for npm.
+    """
 
     name: str
     version: str | None
     path: str
+    newest: str | None = None
+
+
+class VendorPlace(NamedTuple):
+    """A file that loads a vendor. gated: whether it waits for consent there; None if the analysis can't tell."""
+
+    path: str
+    gated: bool | None = None
 
 
 class UsedVendor(NamedTuple):
     """A vendor that manifests name or that the code loads.
 
-    hosts: some of the hosts that it is loaded from. loading_files: None until the code has been analyzed, or if the
-    analysis doesn't look for vendors of its category. ungated_files: those of them that load it without consent.
+    hosts, places: some of the hosts that it is loaded from, and of the files that load it. loading_files: None until
+    the code has been analyzed, or if the analysis doesn't look for vendors of its category. ungated_files: those of
+    them that load it without consent.
     """
 
     id: str
@@ -181,6 +217,7 @@ class UsedVendor(NamedTuple):
     hosts: tuple[str, ...] = ()
     loading_files: int | None = None
     ungated_files: int | None = None
+    places: tuple[VendorPlace, ...] = ()
 
 
 class Inventory(NamedTuple):

@@ -17,7 +17,8 @@ from openassent_analysis.report import MAX_PARTS, Answer, Request, read_report, 
 from openassent_analysis.sandbox import Sandbox
 
 NAMES = (
-    "package.json", "yarn.lock", "composer.json", "pyproject.toml", "Pipfile", "requirements.txt",
+    "package.json", "yarn.lock", "package-lock.json", "pnpm-lock.yaml", "composer.json", "pyproject.toml", "Pipfile",
+    "requirements.txt",
     "requirements-dev.in", "requirements/base.txt", "Gemfile", "gems.rb", "go.mod", "Cargo.toml", "mix.exs",
     "pubspec.yaml", "pom.xml", "build.gradle", "a.csproj",
 )  # fmt: skip
@@ -73,9 +74,31 @@ class TestDependencies:
             "apps/a/package.json": json.dumps({"dependencies": {"posthog-js": "1.0.0", "mixpanel-browser": "2"}}),
         }
         assert vendors(files) == {
-            "posthog": [("posthog-js", "^1.2.0", "package.json")],
-            "mixpanel": [("mixpanel-browser", "2", "apps/a/package.json")],
+            "posthog": [("posthog-js", "^1.2.0", "package.json", "1.x")],
+            "mixpanel": [("mixpanel-browser", "2", "apps/a/package.json", "2.x")],
         }
+
+    def test_a_packages_newest_version_is_that_of_the_nearest_lock_file_or_the_newest_allowed_one(self):
+        def newest(written, **locks):
+            files = {"a/b/package.json": json.dumps({"dependencies": {"posthog-js": written}}), **locks}
+            ((package,),) = vendors(files).values()
+            return package[3]
+
+        yarn = '"posthog-js@npm:^1.9.0":\n  version: 1.9.1\n\n"posthog-js@npm:^1.2.0":\n  version: 1.3.0\n'
+        npm = '{\n  "packages": {\n    "node_modules/posthog-js": {\n      "version": "1.4.2",\n'
+        pnpm = "packages:\n\n  posthog-js@1.5.0:\n    resolution: {}\n"
+        for written, locks, expected in (
+            ("^1.2.0", {}, "1.x"), ("~1.2.0", {}, "1.2.x"), ("1.2.0", {}, "1.2.0"), (">=1.2.0", {}, None),
+            ("latest", {}, None), ("1.2.0 || 2.x", {}, "2.x"),
+            ("^1.2.0", {"yarn.lock": yarn}, "1.3.0"),
+            ("^1.2.0", {"a/b/package-lock.json": npm, "yarn.lock": yarn}, "1.4.2"),
+            ("^1.2.0", {"a/pnpm-lock.yaml": pnpm, "c/package-lock.json": npm}, "1.5.0"),
+            ("^1.2.0", {"a/b/package-lock.json": '{"packages": {'}, "1.x"),
+        ):  # fmt: skip
+            assert newest(written, **locks) == expected, (written, locks)
+
+    def test_a_package_that_only_a_lock_file_names_is_not_one_of_the_repository(self):
+        assert vendors({"package.json": "{}", "pnpm-lock.yaml": "packages:\n\n  posthog-js@1.5.0:\n"}) == {}
 
     def test_packages_of_ruby_and_php_are_found(self):
         files = {
@@ -83,8 +106,8 @@ class TestDependencies:
             "composer.json": json.dumps({"require": {"spatie/laravel-googletagmanager": "^2.6"}}),
         }
         assert vendors(files) == {
-            "intercom": [("intercom-rails", "~> 0.4", "Gemfile")],
-            "google-tag-manager": [("spatie/laravel-googletagmanager", "^2.6", "composer.json")],
+            "intercom": [("intercom-rails", "~> 0.4", "Gemfile", None)],
+            "google-tag-manager": [("spatie/laravel-googletagmanager", "^2.6", "composer.json", None)],
         }
 
     def test_every_package_of_the_vendor_catalogue_is_found_in_a_manifest(self):

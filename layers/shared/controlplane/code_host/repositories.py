@@ -290,9 +290,12 @@ def _with_link(repository: RepositoryItem, link: Link) -> tuple[Link, ...]:
     return (*others[:place], link, *others[place:])
 
 
-def unlink_project(repository_id: RepositoryId, project_id: ProjectId, caller_id: str | None = None) -> RepositoryItem:
+def unlink_project(
+    repository_id: RepositoryId, project_id: ProjectId, caller_id: str | None = None, *, is_deleted: bool = False
+) -> RepositoryItem:
     """Removes the project's link. If there is a caller, it must be an admin. Returns the updated repository.
 
+    The project's vendors forget the repository in the background, unless the project is deleted.
     Raises UnknownRepository, NotLinked, RoleRequired.
     """
 
@@ -305,6 +308,8 @@ def unlink_project(repository_id: RepositoryId, project_id: ProjectId, caller_id
             **admin_check(caller_id, repository_id.organization_id),
             "repository": _replace_links(repository, links),
         }
+        if not is_deleted:
+            legs["deletion"] = deletion_items.work_item(f"{deletion_items.UNLINKED}{repository_id}")
         _transact(legs, _link_record(repository, links, project_id))
         return replace(repository, links=links)
 

@@ -12,7 +12,7 @@ from controlplane.organizations.store import admin_check
 from controlplane.platform.core.actions import Action
 from controlplane.platform.core.errors import Conflict, InvalidPayload, NotFound, RoleRequired
 from controlplane.platform.table.retry import WriteConflict, retry_on_conflict
-from controlplane.platform.table.table import Leg, LegFailed, Put, table
+from controlplane.platform.table.table import Check, Leg, LegFailed, Put, table
 from controlplane.projects.items import NO_BRANDING, Address, ProjectItem, WebsiteItem
 from controlplane.projects.store import (
     BrandingNotIncluded,
@@ -148,6 +148,14 @@ def change_until_written(
 def put_changed(before: ProjectItem, after: ProjectItem) -> Put:
     """Returns a leg that writes `after` if the project still has the version of `before`."""
     return Put(after.to_item(), "#version = :expected", {"expected": before.version})
+
+
+def vendors_leg(before: ProjectItem, after: ProjectItem) -> Leg:
+    """Returns the leg for a transaction that changes a vendor: it writes the project with its list of vendors changed.
+
+    It fails if the project was deleted, or, unless both are the same, if it has changed.
+    """
+    return Check(before.key, "attribute_exists(pk)") if after is before else put_changed(before, after)
 
 
 def delete_website(project: ProjectItem, website_id: str, caller_id: str | None = None) -> int:

@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 
 from controlplane.platform.core.errors import InvalidOrigin, InvalidRegion, NotFound, did_you_mean, problem
-from controlplane.platform.core.plans import REGIONS
 from controlplane.platform.core.settings import settings
 from controlplane.projects import origins
 from controlplane.projects.items import NO_BRANDING, Address, ConsentItem, ProjectItem
@@ -13,10 +12,11 @@ MAX_DESCRIPTION = 512
 
 
 class UnsupportedRegion(InvalidRegion):
-    message = "There is no such region. GET /v1/regions lists them."
+    message = "There is no such region. Use one that GET /v1/regions lists."
 
     def __init__(self, region: str) -> None:
-        message = self.message + did_you_mean(region, REGIONS)
+        offered = [it.id for it in settings.regions]
+        message = f"There is no such region. Use one of these: {', '.join(offered)}." + did_you_mean(region, offered)
         super().__init__(details=[problem(["region"], message, "invalid_region")])
 
 
@@ -34,7 +34,7 @@ class NoConsent(NotFound):
 
 def require_region(region: str) -> str:
     """Returns the region. Raises UnsupportedRegion."""
-    if region not in REGIONS:
+    if region not in (it.id for it in settings.regions):
         raise UnsupportedRegion(region)
     return region
 

@@ -8,6 +8,8 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
+from controlplane.platform.core.regions import Region, parse_regions
+
 
 def _remove_trailing_slash(url: str) -> str:
     return url.rstrip("/")
@@ -83,9 +85,10 @@ class Settings(BaseModel):
     library_brand: str = Field("openassent", pattern=r"^[a-z][a-z0-9-]{1,30}$")
     # The email address or the page (https) of the operator, who changes plans and answers questions. None: not shown.
     contact: Annotated[Contact | None, BeforeValidator(lambda value: value or None)] = None
-    consent_runtime_version: str = "2.0.0"
-    # Base URL of the consent runtime; an instance's URL is this plus its id. None: the runtime isn't deployed yet.
-    consent_runtime_base_url: OptionalUrl = None
+    # The regions that projects can be created in. Empty: the AWS region of this deployment.
+    regions: Annotated[tuple[Region, ...], BeforeValidator(parse_regions)] = Field("", validate_default=True)
+    # Requests per minute for one consent instance's configuration, from all visitors of its websites.
+    configuration_requests_per_minute: int = Field(6_000, ge=100)
     requests_per_minute_user_token: int = Field(600, ge=1)
     # Per person, across all tokens and sessions.
     requests_per_minute_user: int = Field(1_200, ge=1)

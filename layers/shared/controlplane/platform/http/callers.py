@@ -13,6 +13,7 @@ defined here. An endpoint without such a parameter, such as the health check, ha
 """
 
 from collections.abc import Collection
+from http import HTTPStatus
 from typing import Any, ClassVar, Protocol
 
 from starlette.responses import Response
@@ -141,6 +142,8 @@ class RequestState:
         if self.dialect is not None:
             return self.dialect.success(content)
         if isinstance(content, envelope.Answer):
+            if content.status == HTTPStatus.NOT_MODIFIED:
+                return Response(None, content.status, content.headers)
             headers = {**_JSON_HEADERS, **content.headers}
             return Response(envelope.success(content.content, self.warnings), content.status or status, headers)
         return Response(envelope.success(content, self.warnings), status, _JSON_HEADERS)

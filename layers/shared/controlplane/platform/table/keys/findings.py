@@ -152,6 +152,20 @@ def scan_inventory(scan_id: str) -> Key:
     return Key(scan_pk(scan_id), "INVENTORY")
 
 
+# A project's latest scan of the repository's production branch. `matched` is the edition of the list of advisories with
+# which its inventory was compared.
+# {pk: ADVISORIES#17, sk: rep_2f…#01j…, projectId: prj_2f…, scanId: scn_2f…, matched: 5f0c…}
+def latest_scan(repository_id: str, project_local: str) -> Key:
+    return Key(latest_scans_pk(repository_id), f"{repository_id}#{project_local}")
+
+
+def latest_scans_pk(repository_id: str) -> str:
+    return f"ADVISORIES#{shard_of(repository_id, shards.ADVISORIES)}"
+
+
+ADVISORIES_PKS = tuple(f"ADVISORIES#{shard}" for shard in range(shards.ADVISORIES))
+
+
 # A finding of a repository, over all scans. `place` is the fingerprint of its current place if it has moved. `gone`
 # names the scan that no longer found it, and `unsettled` is set until its inbox item is known to be resolved.
 # {pk: REPO#rep_2f…, sk: FP#77ab…, firstSeenAt: 2026-…, ruleId: analytics-loaded, content: 0b1c…, ordinal: 0,

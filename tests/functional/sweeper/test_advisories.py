@@ -1,0 +1,232 @@
+"""The sweep opens, updates, and resolves advisories about packages of each repository's latest scans."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from controlplane.code_host import repositories
+from controlplane.code_host.items import Link, RepositoryItem
+from controlplane.erasure.cleanup import SETTLED_AFTER_SECONDS
+from controlplane.findings import inbox
+from controlplane.findings.items import InboxItem, Status
+from controlplane.platform.core import clock
+from controlplane.platform.table import keys
+from controlplane.platform.table.table import table
+from controlplane.scans.items import ScanItem
+from controlplane.scans.reads import Inventory, UsedVendor, VendorPackage, stored_leg
+from sweeper import advisories
+from tests.functional.projects.builders import make_project
+from tests.support.audits import make_scan
+from tests.support.table import PREPARED
+from tests.support.world import Company
+
+ENTRY: dict[str, Any] = {
+    "id": "posthog-js-xss",
+    "package": "posthog-js",
+    "affected": ">=1.0.0 <1.57.2",
+    "fixed": "1.57.2",
+    "kind": "vulnerable",
+    "priority": "P1",
+    "title": "posthog-js before 1.57.2 allows cross-site scripting",
+    "summary": "A page can be made to run foreign scripts.",
+    "remediation": "Upgrade to 1.57.2.",
+    "date": "2026-03-01",
+    "source": "https://github.com/PostHog/posthog-js/security",
+}
+
+type Publish = Callable[..., None]
+
+
+@pytest.fixture
+def publish(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Publish]:
+    """Returns a function that replaces the list by the entry with these fields. The list has the entry as it is."""
+
+    def replace(**fields: Any) -> None:
+        path = tmp_path / "advisories.yaml"
+        path.write_text(yaml.safe_dump([{**ENTRY, **fields}]))
+        monkeypatch.setattr(advisories, "LIST", path)
+        advisories.advisories.cache_clear()
+
+    replace()
+    yield replace
+    advisories.advisories.cache_clear()
+
+
+@pytest.fixture
+def repository(publish, world, company: Company) -> RepositoryItem:
+    return world.connected_repository(company)
+
+
+def scanned(repository: RepositoryItem, newest: str | None = "1.50.0", name: str = "posthog-js") -> ScanItem:
+    """Completes a scan that finds the package with that newest version."""
+    scan = make_scan(repository)
+    package = VendorPackage(name, f"^{newest}", "web/package.json", newest)
+    vendors = (UsedVendor("posthog", "PostHog", "analytics", (package,)),)
+    table.put(stored_leg(scan.scan_id, Inventory(files=1, vendors=vendors)), PREPARED)
+    return scan
+
+
+def items(company: Company) -> list[InboxItem]:
+    return inbox.list_items(company.organization_id, None, 50, None).items
+
+
+def due(repository: RepositoryItem) -> list[dict[str, Any]]:
+    return table.query(keys.latest_scans_pk(repository.repository_id), prefix=repository.repository_id).items
+
+
+def decide(company: Company, status: Status) -> None:
+    (item,) = items(company)
+    inbox.change_status(item, status, item.version, company.owner.user_id, "We don't use that part.")
+
+
+def test_an_affected_version_opens_one_item_that_says_where_it_is_and_what_to_do(sweep, company, repository, api):
+    scan = scanned(repository)
+    assert sweep()["MatchedRepositories"] == 1
+    (item,) = items(company)
+    shown = api.get(f"/v1/inbox/{item.item_id}", company.owner.token).data
+    named = ("title", "summary", "priority", "remediation")
+    assert {it: shown[it] for it in named} == {it: ENTRY[it] for it in named}
+    assert (shown["source"], shown["status"], shown["repositoryName"]) == ("advisory", "open", scan.repository_name)
+    assert (shown["projectId"], shown["references"]) == (scan.project_id, [ENTRY["source"]])
+    (evidence,) = shown["evidence"]
+    assert evidence["description"] == "web/package.json: posthog-js ^1.50.0, which is at most 1.50.0"
+    assert evidence["url"] == f"{scan.repository_url}/blob/{scan.head_commit_sha}/web/package.json"
+    assert ">=1.0.0 <1.57.2 of posthog-js" in shown["description"]
+
+
+def test_a_filter_by_repository_finds_it_and_no_other_repositorys(sweep, company, repository, world, api):
+    scanned(repository)
+    other = world.connected_repository(company)
+    sweep()
+    found = [
+        len(api.get(f"/v1/inbox?repositoryId={it.repository_id}", company.owner.token).data)
+        for it in (repository, other)
+    ]
+    assert found == [1, 0]
+
+
+@pytest.mark.parametrize(
+    ("newest", "name"), [("1.57.2", "posthog-js"), ("1.x", "posthog-js"), (None, "posthog-js"), ("1.50.0", "posthog")]
+)
+def test_a_version_or_package_that_is_not_affected_opens_nothing(sweep, company, repository, newest, name):
+    scanned(repository, newest, name)
+    assert sweep()["MatchedRepositories"] == 1
+    assert items(company) == []
+
+
+def test_an_unknown_version_is_affected_if_every_version_is(sweep, company, repository, publish):
+    publish(affected="*", fixed=None)
+    scanned(repository, None)
+    sweep()
+    assert [it.status for it in items(company)] == ["open"]
+
+
+def test_a_repository_is_matched_once_and_repeating_an_interrupted_match_changes_nothing(sweep, company, repository):
+    scanned(repository)
+    assert [sweep()["MatchedRepositories"] for _ in range(2)] == [1, 0]
+    before = items(company)
+    table.put_all([{**entry, "matched": ""} for entry in due(repository)], PREPARED)
+    assert sweep()["MatchedRepositories"] == 1
+    assert items(company) == before
+
+
+def test_the_next_scan_without_an_affected_version_resolves_it_and_a_later_one_reopens_it(
+    sweep, company, repository, now
+):
+    statuses = []
+    for newest in ("1.50.0", "1.57.2", "1.50.0"):
+        now.advance(60)
+        scan = scanned(repository, newest)
+        sweep()
+        (item,) = items(company)
+        statuses.append((item.status, inbox.get_item(item.item_id).resolved_by == scan.scan_id))
+    assert statuses == [("open", False), ("resolved", True), ("open", False)]
+
+
+def test_a_new_edition_updates_the_item_without_another_scan(sweep, company, repository, publish):
+    scanned(repository)
+    sweep()
+    publish(title="Upgrade now", date="2026-03-02", priority="P0")
+    assert sweep()["MatchedRepositories"] == 1
+    assert [(it.title, it.priority, it.status) for it in items(company)] == [("Upgrade now", "P0", "open")]
+
+
+@pytest.mark.parametrize("change", [{"withdrawn": True}, {"affected": "<1.50.0"}])
+def test_a_withdrawn_or_narrowed_entry_resolves_it_without_another_scan(sweep, company, repository, publish, change):
+    scanned(repository)
+    sweep()
+    publish(**change)
+    sweep()
+    (item,) = items(company)
+    assert item.status == "resolved"
+    assert ("withdrawn" in (inbox.get_item(item.item_id).status_reason or "")) is ("withdrawn" in change)
+
+
+def test_a_dismissal_holds_for_other_scans_and_texts_and_ends_with_a_new_edition(
+    sweep, company, repository, publish, now
+):
+    scanned(repository)
+    sweep()
+    decide(company, "dismissed")
+    seen = []
+    for fields in ({}, {"title": "Reworded"}, {"title": "Reworded", "date": "2026-03-02"}):
+        now.advance(60)
+        scanned(repository)
+        publish(**fields)
+        sweep()
+        seen.append([(it.title, it.status) for it in items(company)])
+    assert seen == [[(ENTRY["title"], "dismissed")], [("Reworded", "dismissed")], [("Reworded", "open")]]
+
+
+def test_a_persons_resolution_holds_until_a_scan_that_started_later(sweep, company, repository, publish, now):
+    scanned(repository)
+    sweep()
+    now.advance(60)
+    decide(company, "resolved")
+    publish(remediation="Upgrade to 1.60.0.")
+    sweep()
+    assert [it.status for it in items(company)] == ["resolved"]
+    now.advance(60)
+    scanned(repository)
+    sweep()
+    assert [it.status for it in items(company)] == ["open"]
+
+
+def test_a_version_that_another_project_still_has_keeps_it_open(sweep, company, repository, now):
+    scanned(repository)
+    other = make_project(company).project_id
+    repositories.link_project(repository.repository_id, Link(other, None, None, False))
+    (entry,) = due(repository)
+    key = keys.latest_scan(repository.repository_id, other.local)
+    table.put_all([{**entry, **key._asdict(), "projectId": other}], PREPARED)
+    now.advance(60)
+    scanned(repository, "1.57.2")
+    assert sweep()["MatchedRepositories"] == 2
+    assert [it.status for it in items(company)] == ["open"]
+
+
+def test_a_run_out_of_time_is_continued_and_a_failed_repository_stops_no_other(
+    sweep, company, world, repository, monkeypatch
+):
+    for each in (repository, *(world.connected_repository(company) for _ in range(5))):
+        scanned(each)
+    table.put_all([{**keys.latest_scan("rep_0", "0")._asdict()}], PREPARED)
+    ticks = iter(range(10_000))
+    monkeypatch.setattr(clock, "monotonic_source", lambda: next(ticks) * 0.05)
+    runs = [sweep()["MatchedRepositories"] for _ in range(12)]
+    assert sum(runs) == 6
+    assert len(items(company)) == 6
+
+
+def test_a_disconnected_repository_leaves_nothing(sweep, company, repository, now):
+    scanned(repository)
+    sweep()
+    repositories.disconnect_repository(repository.repository_id)
+    now.advance(SETTLED_AFTER_SECONDS)
+    for _ in range(2):
+        sweep()
+        now.advance(SETTLED_AFTER_SECONDS)
+    assert (items(company), due(repository)) == ([], [])
