@@ -12,6 +12,7 @@ from controlplane.notify.webhooks import WebhookItem
 from controlplane.platform.queues.events import WEBHOOK_EVENTS
 from controlplane.projects import store as projects
 from tests.functional.dashboard.conftest import HOSTILE, pages_in
+from tests.functional.projects.builders import make_project
 from tests.support.browser import Browser, text_of
 from tests.support.endpoints import URL, Line, Receiver, endpoint
 from tests.support.reply import Reply
@@ -68,7 +69,8 @@ class TestCreate:
         assert (reply.status, len(stored(company))) == (409, 1)
         assert "This form was already used." in text_of(reply)
 
-    def test_an_unusable_form_creates_nothing_and_keeps_what_was_entered(self, visitor, company):
+    def test_an_unusable_form_creates_nothing_and_keeps_what_was_entered(self, visitor, company, world):
+        foreign = make_project(world.company(), "Theirs")
         for changes, message in (
             ({"name": "  "}, "Enter a name"),
             ({"name": HOSTILE, "once": "short"}, "This form is incomplete"),
@@ -78,6 +80,7 @@ class TestCreate:
             ({"expires_on": "soon"}, "Enter the expiry as a date"),
             ({"description": "x" * 513}, "Enter a description of up to 512"),
             ({"project-prj_x": "yes"}, "The organization has no such project"),
+            ({f"project-{foreign.project_id}": "yes"}, "The organization has no such project"),
         ):
             visitor.get(path(company))
             kept = {**visitor.sends("Create key"), "name": "Deploys", **changes}

@@ -196,5 +196,5 @@ def test_an_admin_neither_removes_nor_demotes_who_concurrently_becomes_an_owner(
         person = acme.member()
         with before_the_transaction(table.client, partial(acme.promote_in_the_store, person)):
             reply = act(person)
-        assert reply.error["details"] == {"reason": "owner_required"}
+        assert reply.error["details"] == OWNER_REQUIRED
         assert acme.role_of(person) == "owner"
