@@ -156,8 +156,8 @@ async def cancel_scan(access: CancelsScan) -> Scan:
     canceled, nor can a scan whose stage `publish` has begun: the error `CONFLICT` has its status in
     `details.currentStatus`.
 
-    The service cancels scans, too: the scan of a push or a schedule when a newer commit is pushed, and the scan of a
-    pull request when it gets a newer commit or is closed. `failure` has the reason.
+    The service cancels scans, too: that of a pull request when it gets a newer commit or is closed. `failure` has the
+    reason.
     """
     return Scan.of(failures.cancel_scan(access.resource))
 

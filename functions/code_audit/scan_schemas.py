@@ -195,7 +195,7 @@ class Scan(Wire):
     status: Status = Field(description="The status of the scan.", examples=["completed"])
     access: Access = Field(
         description="Which findings are readable: all, up to three, or none. On plans without full scans, each scan is "
-        "a free preview.",
+        "a free preview. New scans are never `locked`.",
         examples=["free-preview"],
     )
     unlock_credits: int | None = Field(

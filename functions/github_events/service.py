@@ -17,8 +17,8 @@ from controlplane.platform.core.ids import RepositoryId
 from controlplane.platform.core.observability import describe, logger
 from controlplane.platform.queues.messages import HostEvent, HostEventName, ReportPullRequest, ref_digest
 from controlplane.platform.queues.worker import Delayed, Postponed, Rejected, is_last_delivery
-from controlplane.scans import failures, queue, reads
-from controlplane.scans.items import Cause, QueuedScan, ScanItem
+from controlplane.scans import queue, reads
+from controlplane.scans.items import Cause, QueuedScan
 from controlplane.scans.queue import start_next
 from github_events import access, pull_requests, reports
 from github_events.access import find_connected
@@ -118,7 +118,8 @@ def _scanned_on_push(repository: RepositoryItem) -> Iterator[tuple[Link, str]]:
 def _scan_pushed(repository: RepositoryItem, link: Link, branch: str) -> None:
     """Queues a scan, unless the branch's head was scanned or is being scanned.
 
-    Cancels the active scan of an older commit, unless a person started it: that one ends first.
+    An active scan of an older commit ends first. If pushes canceled it, frequent ones would keep every scan from its
+    end.
     """
     host = client.connect(repository.installation_id)
     try:
@@ -129,14 +130,6 @@ def _scan_pushed(repository: RepositoryItem, link: Link, branch: str) -> None:
     if last is not None and last.head_commit_sha == head and (last.is_open or last.status == "completed"):
         return
     queue.enqueue(QueuedScan.of(repository.repository_id, link.project_id, Cause("push")))
-    active = reads.find_active_work(repository.key)
-    if (
-        isinstance(active, ScanItem)
-        and active.project_id == link.project_id
-        and active.head_commit_sha != head
-        and active.cause.trigger in {"push", "scheduled"}
-    ):
-        failures.cancel_superseded(active, failures.superseded_by(head))
 
 
 _RULES: dict[HostEventName, Callable[[HostEvent], None]] = {

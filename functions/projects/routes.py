@@ -183,7 +183,7 @@ async def list_vendors(access: ListsVendors, limit: Limit = 50, cursor: Cursor =
 
     A scan adds those that it found to its project, and to others that are linked to the repository with the same branch
     and root directory: `repositories` says where, and whether they wait for consent. A repository that is unlinked
-    disappears in the background. Fields that nothing has set yet are null.
+    disappears in the background. Unknown fields are null.
     """
 
     def read(project_id: ProjectId) -> tuple[CursorCodec, QueryPage[VendorItem]]:
@@ -205,7 +205,8 @@ async def decide_vendor(access: DecidesVendor, vendor_id: VendorId, body: Vendor
 
     Approving isn't a permission to load the vendor before consent. The runtime finding reopens if the vendor is seen
     before consent again, and code findings stay open until the code changes, the vendor is ignored, or someone changes
-    their status. If it is ignored, the next scan also resolves code findings about loading it.
+    their status. If it is ignored, the next scan also resolves open code findings about loading it, unless they
+    involve a vendor that isn't ignored.
 
     A vendor of the catalog can be decided on before it is seen; `inboxItemId` is then null.
     """

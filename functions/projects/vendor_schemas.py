@@ -16,8 +16,8 @@ class VendorDecisionCreate(Wire):
     """A decision about a vendor."""
 
     decision: Literal["approve", "ignore"] = Field(
-        description="`approve`: the project may use the vendor after consent. `ignore`: it doesn't matter, also "
-        "without consent.",
+        description="`approve`: the project may use the vendor after consent. `ignore`: don't raise findings about "
+        "loading it.",
         examples=["approve"],
     )
 

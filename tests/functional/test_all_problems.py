@@ -84,6 +84,9 @@ def test_a_body_that_cant_be_read_doesnt_hide_the_problems_of_the_query(api: Api
             "INVALID_ORIGIN",
             [("consent.trustedOrigins.0", "invalid_origin")],
         ),
+        # Unknown fields alone are no error, so they don't change its code.
+        ({"region": "nowhere", "foo": 1}, "INVALID_REGION", [("region", "invalid_region"), ("foo", UNKNOWN)]),
+        ({"websites": ["bad host"], "foo": 1}, "INVALID_ORIGIN", [("websites.0", "invalid_origin"), ("foo", UNKNOWN)]),
         (
             {"trustedOrigins": ["bad host"], "websites": [], "consent": {"brand": 1}},
             "INVALID_PAYLOAD",
@@ -151,7 +154,7 @@ class TestUnknownFields:
             ({"titel": "Q"}, [("titel", UNKNOWN)]),
             ({"consent": {"brandin": "none"}}, [("consent.brandin", UNKNOWN)]),
             ({"consent": {}}, [("", "empty")]),
-            ({"projectName": "Q", "consent": {}}, [("consent", "empty")]),
+            ({"consent": {}, "titel": "Q"}, [("consent", "empty"), ("titel", UNKNOWN)]),
             ({}, [("", "empty")]),
             (
                 {"projectName": "", "descripton": "Sells"},
@@ -167,6 +170,17 @@ class TestUnknownFields:
         reply = api.patch(path, token, json_body=body)
         assert (reply.status, listed(reply)) == (400, expected)
         assert api.get(path, token).data == before
+
+    @each(("consent", "unknown"), [({}, []), ({"brandin": "none"}, [["consent", "brandin"]])])
+    def test_an_empty_part_is_ignored_next_to_another_change(
+        self, consent: dict[str, Any], unknown: list[list[str]], api: Api, token: str
+    ):
+        path = f"/v1/projects/{api.post('/v1/projects', token, json_body=SHOP).data['id']}"
+        before = api.get(path, token).data
+        reply = api.patch(path, token, json_body={"projectName": "Q", "consent": consent})
+        assert (reply.status, [it["path"] for it in reply.body.get("warnings", ())]) == (200, unknown)
+        after = api.get(path, token).data
+        assert (after["name"], after["consent"]["branding"]) == ("Q", before["consent"]["branding"])
 
     def test_a_link_and_a_key_are_not_changed_by_nothing(self, api: Api, token: str):
         key = api.post("/v1/api-keys", token, json_body={"name": "CI"}).data["keyId"]

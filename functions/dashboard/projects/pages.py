@@ -43,8 +43,9 @@ _DONE = {
     "websites-added": "The websites are saved.",
     "website-removed": "The website is removed.",
     "primary-changed": "The website comes first now.",
-    "approved": "The vendor is approved. Findings that it loads before consent in the code stay open.",
-    "ignored": "The vendor is ignored. The next scan resolves its findings in the code.",
+    "approved": "The vendor is approved. Findings in the code that it loads before consent stay open.",
+    "ignored": "The vendor is ignored. The next scan resolves the open findings in the code about loading it, unless "
+    "they involve a vendor that you don't ignore.",
 }
 
 

@@ -51,7 +51,7 @@ def test_a_scan_that_publishes_its_findings_is_no_longer_canceled(free, cancel):
         execution.report_stage(lease_of(scan), stage, "running", reached=3)
         reply = cancel(scan)
         assert (reply.status, reply.error["details"]) == (409, {"currentStatus": "running"})
-        assert "publishing its findings" in reply.error["message"]
+        assert "begun to publish findings" in reply.error["message"]
 
 
 def test_another_organizations_scan_is_unknown(free, acme, cancel):

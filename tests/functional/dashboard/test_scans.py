@@ -107,7 +107,7 @@ class TestStatus:
         change(running, progress=to_map(Progress("publish", "running", 3)))
         late = visitor.press("Cancel this scan", on=before)
         assert (late.status, visitor.offers("Cancel this scan")) == (409, 0)
-        assert "The scan is publishing its findings, so it can't be canceled anymore." in text_of(late)
+        assert "An attempt has begun to publish findings, so the scan can't be canceled anymore." in text_of(late)
 
     def test_a_running_scan_names_its_stage_until_it_ends(self, visitor, company, repository):
         scan = make_scan(repository, status="running")

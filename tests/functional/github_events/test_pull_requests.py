@@ -19,7 +19,7 @@ from controlplane.platform.table.table import Put, Update, table
 from controlplane.scans import queue as scan_starts
 from controlplane.scans import reads
 from controlplane.scans.findings import FindingItem
-from controlplane.scans.items import Cause, Comparison, Coverage, QueuedScan, ScanItem
+from controlplane.scans.items import Cause, Comparison, Coverage, Failure, QueuedScan, ScanItem
 from github_events import outcomes
 from local.github.records import CheckRun, Comment
 from tests.functional.github_events.conftest import DEMO, INSTALLATION, Events, connect
@@ -233,6 +233,8 @@ class TestNewest:
         newer, older = scans_of(reviewed)
         assert (older.status, newer.status) == ("canceled", "completed")
         assert newer.head_commit_sha == pushed.head
+        reason = f"Commit {pushed.head[:7]} was pushed, and its scan replaces this one."
+        assert older.failure == Failure("SUPERSEDED", reason)
         assert [(it.status, it.conclusion) for it in checks(code_host)] == [
             ("completed", "cancelled"),
             ("completed", "neutral"),

@@ -18,14 +18,14 @@ from controlplane.findings.items import GithubIssue
 from controlplane.platform.core.ids import RepositoryId, ScanRequestId
 from controlplane.platform.core.schedules import next_run
 from controlplane.platform.queues.messages import Queue, ref_digest
-from controlplane.platform.table import keys, leases
+from controlplane.platform.table import keys
 from controlplane.platform.table.table import Delete, Put, Update, table
 from controlplane.scans import execution, failures, queue, reads, requests
 from controlplane.scans import queue as scan_starts
-from controlplane.scans.items import Cause, Failure, QueuedScan, ScanItem, Work
+from controlplane.scans.items import Cause, QueuedScan, ScanItem, Work
 from tests.functional.github_events.conftest import DEMO, Events, connect
-from tests.support.audits import describe, end_scan, lease_of, make_scan, stored_repository
-from tests.support.calls import before_the_transaction
+from tests.support.audits import describe, end_scan, make_scan, stored_repository
+from tests.support.calls import before, before_the_transaction
 from tests.support.code_host import SHA
 from tests.support.each import each
 from tests.support.sweeping import swept
@@ -57,9 +57,16 @@ class TestPush:
             assert prepared_scans(events, repository) == [("push", head)]
         assert swept(scan_starts.start_queued) == 0
 
-    def test_the_newest_commit_waits_while_a_scan_is_active(self, events, company, code_host, now):
+    @pytest.mark.parametrize(
+        ("trigger", "status"),
+        [("manual", "running"), ("push", "queued"), ("push", "running"), ("scheduled", "running")],
+    )
+    def test_the_newest_commit_waits_until_the_active_scan_is_completed(
+        self, events, company, *, trigger, status, code_host, now
+    ):
         repository = connect(company, scan_on_push=True)
-        scan = make_scan(repository, status="running")
+        scan = make_scan(repository, status=status)
+        table.update(Update(scan.key, "SET #cause = :it", None, {"it": {"trigger": trigger}}), PREPARED)
         for number in range(2):
             (file := code_host.root / "files").mkdir(exist_ok=True)
             (file / "index.html").write_text(str(number))
@@ -67,41 +74,28 @@ class TestPush:
             now.advance(1)
             events.take("push", ref=MAIN)
         assert len([it for it in table_dump() if it["pk"]["S"].startswith("SCANQUEUE#")]) == 1
+        if status == "queued":
+            execution.acquire_scan(scan.scan_id, 420)
         end_scan(scan)
+        assert reads.get_scan(scan.scan_id).status == "completed"
         assert swept(scan_starts.start_queued) == 1
         assert prepared_scans(events, repository)[0] == ("push", head)
         assert swept(scan_starts.start_queued) == 0
 
-    @pytest.mark.parametrize(
-        ("trigger", "status", "ends"),
-        [("push", "queued", True), ("scheduled", "running", True), ("push", "publishing", False)],
-    )
-    def test_a_newer_commit_supersedes_a_scan_that_started_by_itself(
-        self, events, company, *, trigger, status, ends, code_host, now
-    ):
+    def test_an_event_that_is_late_leaves_the_scan_of_a_newer_commit_alone(self, events, company, code_host, now):
         repository = connect(company, scan_on_push=True)
-        scan = make_scan(repository, status="queued" if status == "queued" else "running")
-        lease = None if status == "queued" else lease_of(scan)
-        table.update(Update(scan.key, "SET #cause = :it", None, {"it": {"trigger": trigger}}), PREPARED)
-        if status == "publishing":
-            execution.report_stage(lease, "publish", "running")
-        now.advance(1)
-        events.take("push", ref=MAIN)
-        older = reads.get_scan(scan.scan_id)
-        assert (older.status == "canceled") is ends
-        if not ends:
-            end_scan(scan)
-            swept(scan_starts.start_queued)
-        elif lease is not None:
-            with pytest.raises(leases.LeaseLost):
-                execution.report_stage(lease, "analyze", "running")
-        (_, head), _ = prepared_scans(events, repository)
-        if ends:
-            reason = f"Commit {head[:7]} was pushed, and its scan replaces this one."
-            assert older.failure == Failure("SUPERSEDED", reason)
-        # A repeated event, and one for the commit that is being scanned, supersede nothing.
-        events.take("push", ref=MAIN)
-        assert reads.get_active_work(stored_repository(repository)).head_commit_sha == head
+
+        def push_again() -> None:
+            file = code_host.root / "index.html"
+            file.write_text("newer")
+            code_host.stand_in.repositories.commit(*DEMO, file, "Push")
+            events.take("push", ref=MAIN)
+            prepared_scans(events, repository)
+
+        events.send("push", ref=MAIN)
+        with before(table.client, lambda call: call.operation == "PutItem", push_again):  # after it has read the head
+            events.work()
+        assert reads.get_active_work(stored_repository(repository)).status == "queued"
 
     def test_other_branches_and_links_that_do_not_want_it_are_not_scanned(self, events, company, code_host):
         unwanted, other = connect(company), connect(company, scan_on_push=True, production_branch="release")

@@ -41,7 +41,7 @@ def approve(project: Name, vendor: Vendor, dry_run: DryRun = False) -> None:
 
 @app.add("ignore")
 def ignore(project: Name, vendor: Vendor, dry_run: DryRun = False) -> None:
-    """Ignore a vendor: the next scan resolves its code findings."""
+    """Ignore a vendor: the next scan resolves open code findings about loading only ignored vendors."""
     _decide(project, vendor, "ignore", "Ignored", dry_run=dry_run)
 
 

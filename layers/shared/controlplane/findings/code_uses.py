@@ -44,8 +44,10 @@ def record_uses(
 ) -> None:
     """Stores for the project which vendors a scan found, by ID, and which it no longer found. Can be repeated.
 
-    scan: the scan, without places. covers: whether the scan would have found a vendor in a file. A vendor is gone if
-    it would have in all of its places. held: checks the lease of the scan's worker.
+    scan: the scan, without places.
+    covers: returns whether the scan knows all vendors in the file at a path, even if the file was deleted. A vendor
+    that the scan didn't find is gone if the scan covers all of the vendor's places.
+    held: checks the lease of the scan's worker.
     Keeps what a later scan has stored. Raises leases.LeaseLost, and UnknownProject if the project was deleted.
     """
     around: dict[str, Leg] = {} if held is None else {"scan": held}

@@ -102,7 +102,7 @@ class RuntimeVendorDetection(Message):
     def as_discovery(self, evidence: tuple[Evidence, ...] = (), state: VendorState | None = None) -> Discovery:
         """Returns the finding of the vendor with that evidence, its own included, and the decision on the vendor.
 
-        Ignoring the vendor settles it. Approving the vendor does so only while it waits for consent.
+        Ignoring the vendor settles it. Approving the vendor does so only for a detection after consent.
         """
         kind = f" ({self.category})" if self.category else ""
         seen = f"{self.domain}{kind} was seen on the project's website"
@@ -123,7 +123,6 @@ class RuntimeVendorDetection(Message):
             evidence=evidence,
             runtime_vendor=RuntimeVendor(self.project_id, self.vendor_id, self.name, self.domain),
             settled=waits or state == "ignored",
-            settled_reason="The project approved the vendor, which waits for consent." if waits else None,
         )
 
 
@@ -278,7 +277,10 @@ def _detection(
     discovery = detection.as_discovery(evidence, vendor.state if vendor else None)
     observed = _observed(detection, discovery, vendor)
     changes = {name: value for name, value in observed.items() if not item or (name, value) not in item.items()}
-    finding = publications.publish_leg(discovery, existing_finding)
+    # A detection after consent may be of another page, so an open finding of an approved vendor stays as it is.
+    stays = discovery.settled and vendor is not None and vendor.state == "approved"
+    is_kept = stays and existing_finding is not None and existing_finding["status"] == "open"
+    finding = None if is_kept else publications.publish_leg(discovery, existing_finding)
     if finding is None and existing_finding:
         finding = publications.evidence_leg(discovery, existing_finding)
     if not changes and finding is None:

@@ -117,7 +117,7 @@ class ProjectItem(StoredItem):
     def with_vendors(self, *changed: ConfiguredVendor) -> Self:
         """Returns the project with these vendors added or replaced: itself if it has them already.
 
-        Beyond the most that the item has room for, vendors without a decision are left out.
+        At most MAX_CONFIGURED_VENDORS are kept, those with a decision first.
         """
         vendors = {it.vendor_id: it for it in (*self.vendors, *changed)}.values()
         kept = tuple(sorted(vendors, key=lambda it: it.state is None)[:MAX_CONFIGURED_VENDORS])

@@ -12,7 +12,7 @@
                 fail_abandoned     the sweep, a new request, or an operator finds work that no worker will take
                 fail_deleted       cleanup ends the work of a deleted project, repository, or organization
                 cancel_scan        POST /v1/code-audit/scans/{scanId}/cancel
-                cancel_superseded  a newer commit makes a scan obsolete that started by itself
+                cancel_superseded  a newer commit, or its end, makes a pull request's scan obsolete
                                    each: request or scan failed or canceled; repository free; no watch entry
     findings    expire_superseded  cleanup sets when the findings of earlier scans expire
     unlocks     unlock_scan        POST /v1/code-audit/scans/{scanId}/unlock

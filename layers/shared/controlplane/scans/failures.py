@@ -1,9 +1,9 @@
 """Ends requests and scans as failed or canceled, each once, and frees the repository in the same transaction.
 
 Four situations differ only in the condition under which the work may be ended: by the worker that has it, because no
-worker will take it, because its project, repository, or organization was deleted, and because a person or a newer
-commit cancels it. The sweep finds the work that no worker will end: it retries the work of a crashed worker, and fails
-the rest.
+worker will take it, because its project, repository, or organization was deleted, and because a person or a change of
+its pull request cancels it. The sweep finds the work that no worker will end: it retries the work of a crashed worker,
+and fails the rest.
 """
 
 from collections.abc import Mapping
@@ -101,10 +101,10 @@ def fail_deleted[W: (RequestItem, ScanItem)](work: W) -> W:
 
 
 class NotCancelable(Conflict):
-    """The scan has ended, or is publishing its findings."""
+    """The scan has ended, or an attempt has begun to publish its findings."""
 
     def __init__(self, status: Status) -> None:
-        publishing = "The scan is publishing its findings, so it can't be canceled anymore. It ends within seconds."
+        publishing = "An attempt has begun to publish findings, so the scan can't be canceled anymore."
         message = publishing if status in OPEN else f"The scan is {status}, so it can't be canceled anymore."
         super().__init__(message, details={"currentStatus": status})
 
@@ -132,7 +132,7 @@ def cancel_scan(scan: ScanItem) -> ScanItem:
 
 
 def cancel_superseded(work: Work, reason: str) -> bool:
-    """Cancels the work that a newer commit makes obsolete. Returns False if it has ended or is publishing."""
+    """Cancels work that is obsolete for its pull request. Returns False if it has ended or is publishing."""
     try:
         _cancel(work, Failure("SUPERSEDED", reason))
     except leases.LeaseLost:

@@ -111,7 +111,7 @@ class InvalidOrigin(InvalidPayload):
     code = "INVALID_ORIGIN"
 
 
-# The errors of requests that have only such problems, by the problem's code. The first one counts.
+# The errors of requests that have only such problems and unknown fields, by the problem's code. The first one counts.
 _OWN_ERRORS: dict[str, type[InvalidPayload]] = {"invalid_region": InvalidRegion, "invalid_origin": InvalidOrigin}
 
 
@@ -121,10 +121,10 @@ def problem(path: list[str], message: str, code: str) -> dict[str, Any]:
 
 
 def invalid(problems: Problems) -> InvalidPayload:
-    """Returns the error with these problems."""
-    codes = {it["code"] for it in problems}
+    """Returns the error with these problems. Unknown fields don't change its code."""
+    codes = {it["code"] for it in problems} - {"unknown_field"}
     kinds = [kind for code, kind in _OWN_ERRORS.items() if code in codes]
-    return (kinds[0] if codes <= _OWN_ERRORS.keys() else InvalidPayload)(details=problems)
+    return (kinds[0] if kinds and codes <= _OWN_ERRORS.keys() else InvalidPayload)(details=problems)
 
 
 def summarize(problems: Problems, spell: Callable[[list[str]], str] = ".".join) -> str:

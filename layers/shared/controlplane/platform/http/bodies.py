@@ -51,10 +51,8 @@ def compare(model: type[Wire], content: Any) -> Comparison:
         return Comparison([], unknown, [])
     given = _given(model, content)
     problems, deprecated = model.contradictions(given), [*used_in(model, given)]
-    if issubclass(model, Changes):
-        problems += _find_empty(model, content)
-        if _is_void(model, content):
-            return Comparison(problems + unknown, [], deprecated)
+    if issubclass(model, Changes) and _is_void(model, content):
+        return Comparison(problems + _find_empty(model, content) + unknown, [], deprecated)
     return Comparison(problems, unknown, deprecated)
 
 
@@ -98,7 +96,7 @@ def _given(model: type[Wire], content: dict[str, Any]) -> dict[str, Any]:
 
 
 def _find_empty(model: type[Wire], content: dict[str, Any]) -> Problems:
-    """Returns the problem of a change without any field, or of its parts without any."""
+    """Returns the problem of a void change that has no field at all, or of its parts that have none."""
     blank = [name for name, value in content.items() if value == {} and name in _fields(model)]
     if len(blank) == len(content):
         return [_nothing([])]
