@@ -197,7 +197,7 @@ async def list_vendors(access: ListsVendors, limit: Limit = 50, cursor: Cursor =
 @router.post(
     "/v1/projects/{projectId}/vendors/{vendorId}/decision", operation_id="decideVendor", summary="Decide about a vendor"
 )
-@refuses(vendors.UnknownVendor)
+@refuses(vendors.UnknownVendor, vendors.DecisionLimitReached)
 async def decide_vendor(access: DecidesVendor, vendor_id: VendorId, body: VendorDecisionCreate) -> VendorDecision:
     """Approves or ignores a vendor for a project, and resolves the vendor's runtime finding.
 
@@ -207,7 +207,8 @@ async def decide_vendor(access: DecidesVendor, vendor_id: VendorId, body: Vendor
     before consent again, and code findings stay open until the code changes, the vendor is ignored, or someone changes
     their status. If it is ignored, the next scan also resolves code findings about loading it.
 
-    A vendor of the catalog can be decided on before it is seen; `inboxItemId` is then null.
+    A vendor of the catalog can be decided on before it is seen; `inboxItemId` is then null. A project can have
+    decisions on up to 400 vendors, all of which are in its public configuration.
     """
     state = vendors.STATES[body.decision]
     return VendorDecision(
