@@ -7,21 +7,36 @@ from fastapi import Header, Path, Response
 
 from consent_instances import service
 from consent_instances.schemas import InstanceConfiguration
+from controlplane.access.anonymous import AnonymousCaller
 from controlplane.platform.http import envelope
 from controlplane.platform.http.app import ControlRouter
+from controlplane.platform.http.callers import CallerRequirements
 from controlplane.platform.http.conditional import IfNoneMatch, is_current
 from controlplane.platform.http.envelope import Answer
+from controlplane.platform.http.reader import RequestReader
 from controlplane.platform.http.route import refuses
 
 router = ControlRouter(tags=["Consent"])
 
 # Browsers and the front door ask again after a minute, so a change takes effect within that.
 _CACHE_CONTROL = "public, max-age=60"
-# The gateway compresses large ones.
+# The gateway or the front door compresses it. Both keep the ETag, or make it a weak one.
 _VARY = "Origin, Accept-Encoding"
 _PATH = "/v1/consent-instances/{instanceId}/configuration"
 _VERSION: dict[str, Any] = {"headers": {"ETag": {}}}
 
+
+class CountedInMemory(CallerRequirements[AnonymousCaller]):
+    """Limits the client's address without a write, unlike `Anonymous`."""
+
+    def identify(self, request: RequestReader) -> AnonymousCaller:
+        return AnonymousCaller(request.address)
+
+    def check(self, caller: AnonymousCaller) -> None:
+        service.count_address(caller.address)
+
+
+Visitor = Annotated[AnonymousCaller, CountedInMemory()]
 InstanceId = Annotated[
     str,
     Path(
@@ -42,7 +57,7 @@ Origin = Annotated[str, Header(include_in_schema=False)]
 )
 @refuses(service.UnknownInstance)
 async def get_configuration(
-    instance_id: InstanceId, if_none_match: IfNoneMatch = None, origin: Origin = ""
+    _: Visitor, instance_id: InstanceId, if_none_match: IfNoneMatch = None, origin: Origin = ""
 ) -> Answer[InstanceConfiguration]:
     """Returns what a banner needs: the origins it may run on, its branding, and the vendors with the decisions on them.
 
@@ -57,7 +72,7 @@ async def get_configuration(
 
 
 @router.options(_PATH, operation_id="preflightConfiguration", include_in_schema=False)
-async def preflight_configuration(instance_id: InstanceId, origin: Origin = "") -> Response:
+async def preflight_configuration(_: Visitor, instance_id: InstanceId, origin: Origin = "") -> Response:
     """Allows a script on the project's websites to send headers, such as If-None-Match."""
     is_allowed = service.allows(service.get_configured(instance_id), origin)
     allowed = {"Access-Control-Allow-Methods": "GET", "Access-Control-Allow-Headers": "Content-Type, If-None-Match"}

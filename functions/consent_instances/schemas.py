@@ -40,7 +40,8 @@ class InstanceConfiguration(Wire):
         json_schema_extra={"enum": [*BRANDINGS]},
     )
     vendors: list[ConfigurationVendor] = Field(
-        description="The vendors, ordered by `vendorId`: at most 200, those with a decision first."
+        description="The vendors, ordered by `vendorId`: all with a decision, at most 400, and others while the list "
+        "has fewer than 200."
     )
 
     @classmethod

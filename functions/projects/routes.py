@@ -197,7 +197,7 @@ async def list_vendors(access: ListsVendors, limit: Limit = 50, cursor: Cursor =
 @router.post(
     "/v1/projects/{projectId}/vendors/{vendorId}/decision", operation_id="decideVendor", summary="Decide about a vendor"
 )
-@refuses(vendors.UnknownVendor)
+@refuses(vendors.UnknownVendor, vendors.DecisionLimitReached)
 async def decide_vendor(access: DecidesVendor, vendor_id: VendorId, body: VendorDecisionCreate) -> VendorDecision:
     """Approves or ignores a vendor for a project, and resolves the vendor's runtime finding.
 
@@ -208,7 +208,8 @@ async def decide_vendor(access: DecidesVendor, vendor_id: VendorId, body: Vendor
     their status. If it is ignored, the next scan also resolves open code findings about loading it, unless they
     involve a vendor that isn't ignored.
 
-    A vendor of the catalog can be decided on before it is seen; `inboxItemId` is then null.
+    A vendor of the catalog can be decided on before it is seen; `inboxItemId` is then null. A project can have
+    decisions on up to 400 vendors, all of which are in its public configuration.
     """
     state = vendors.STATES[body.decision]
     return VendorDecision(

@@ -31,7 +31,7 @@ from openassent_analysis.fixes import Project, fix_for
 from openassent_analysis.identities import identify
 from scan_execution import identities
 from scan_execution.identities import Baseline, Sight, Unread, read_baseline
-from scan_execution.uses import publish_unlocked_uses, publish_uses
+from scan_execution.uses import catalogue_vendor, publish_unlocked_uses, publish_uses
 
 # Ignoring a vendor is about loading it. It doesn't excuse personal data or secrets in code that calls the vendor.
 _CATEGORIES = frozenset({"trackers", "banner"})
@@ -158,13 +158,11 @@ def sight_of(scan: ScanItem, result: Analysis, unread: Unread) -> Sight:
 def decisions_of(scan: ScanItem) -> Decisions:
     """Returns the project's decisions by the catalogue's vendor id. The last one on a vendor counts.
 
-    The runtime may use other ids than the catalogue. Then the vendor is found by domain: the id, if it is one, or the
-    domain from which the runtime saw the vendor loaded. A vendor that the catalogue doesn't contain is left out.
+    A vendor that the catalogue doesn't contain is left out.
     """
-    known, found = catalogue(), dict[str, VendorDecision]()
+    found = dict[str, VendorDecision]()
     for listed in sorted(vendors.list_all_vendors(scan.project_id), key=lambda it: it.decided_at or ""):
-        vendor_id = listed.vendor_id
-        vendor = known.vendors.get(vendor_id) or known.vendor_of(vendor_id) or known.vendor_of(listed.domain or "")
+        vendor = catalogue_vendor(listed)
         if vendor is not None and listed.decision is not None:
             found[vendor.id] = listed.decision
     return found

@@ -11,6 +11,8 @@ from contextlib import suppress
 from controlplane.code_host import repositories
 from controlplane.findings.code_uses import FoundVendor, record_uses
 from controlplane.findings.items import CodeUse, VendorPlace
+from controlplane.findings.vendors import VendorItem, list_all_vendors
+from controlplane.platform.core.ids import ProjectId
 from controlplane.platform.table.leases import Lease
 from controlplane.projects.store import UnknownProject
 from controlplane.scans import reads
@@ -18,7 +20,7 @@ from controlplane.scans.findings import FindingItem
 from controlplane.scans.history import held
 from controlplane.scans.items import ScanItem
 from controlplane.scans.reads import Inventory
-from openassent_analysis.catalogue import catalogue
+from openassent_analysis.catalogue import Vendor, catalogue
 
 
 def publish_uses(
@@ -82,5 +84,34 @@ def _record(
             scan.root_directory,
         )
         if is_built_alike or link.project_id == scan.project_id:
+            ids = _ids_in(link.project_id)
+            named = {ids.get(vendor_id, vendor_id): vendor for vendor_id, vendor in found.items()}
             with suppress(UnknownProject):
-                record_uses(link.project_id, seen, found, is_known, held(lease) if lease else None)
+                record_uses(link.project_id, seen, named, is_known, held(lease) if lease else None)
+
+
+def _ids_in(project_id: ProjectId) -> dict[str, str]:
+    """Returns the IDs that the project has for vendors of the catalogue, because the runtime may use other ones.
+
+    Of several, this is one that a website reported or that is decided on, and of these the catalogue's own.
+    """
+    own, ids = catalogue().vendors, dict[str, str]()
+
+    def rank(vendor: VendorItem) -> tuple[bool, bool]:
+        return vendor.state is not None or vendor.inbox_item_id is not None, vendor.vendor_id in own
+
+    for vendor in sorted(list_all_vendors(project_id), key=rank):
+        known = catalogue_vendor(vendor)
+        if known is not None:
+            ids[known.id] = vendor.vendor_id
+    return ids
+
+
+def catalogue_vendor(vendor: VendorItem) -> Vendor | None:
+    """Returns the catalogue's vendor that the project's is, or None.
+
+    The runtime may use other IDs than the catalogue. Then the vendor is found by domain: the ID, if it is one, or the
+    domain from which the runtime saw the vendor loaded.
+    """
+    known, vendor_id = catalogue(), vendor.vendor_id
+    return known.vendors.get(vendor_id) or known.vendor_of(vendor_id) or known.vendor_of(vendor.domain or "")

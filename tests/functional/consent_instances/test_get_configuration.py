@@ -9,13 +9,15 @@ from consent_instances import service
 from controlplane.billing import store as billing
 from controlplane.findings.intake import ACCEPTED
 from controlplane.platform.core.settings import settings
-from controlplane.projects.items import MAX_CONFIGURED_VENDORS, ConfiguredVendor, ProjectItem
+from controlplane.platform.table.table import Put, table
+from controlplane.projects.items import MAX_CONFIGURED_VENDORS, MAX_DECIDED_VENDORS, ConfiguredVendor, ProjectItem
 from finding_intake.service import process_finding
 from tests.functional.projects.builders import add_audits, without_consent
 from tests.functional.projects.conftest import Organization, reread
 from tests.support.api import Api, Reply
 from tests.support.each import each
 from tests.support.recorded import recorded_calls
+from tests.support.table import PREPARED
 from tests.support.world import World
 
 SITE = {"Origin": "https://example.com"}
@@ -137,6 +139,16 @@ class TestContents:
         assert (decided.vendors[0].vendor_id, len(decided.vendors)) == ("late", MAX_CONFIGURED_VENDORS)
         assert full.with_vendors(ConfiguredVendor("later")) is full
 
+    def test_decisions_are_in_the_configuration_up_to_their_limit_and_then_refused(self, acme, project):
+        decided = [ConfiguredVendor(f"v{number}", state="ignored") for number in range(MAX_DECIDED_VENDORS - 1)]
+        table.put(Put(project.with_vendors(*decided).to_item()), PREPARED)
+        assert (acme.decide(project, vendor_id="segment").status, len(reread(project).vendors)) == (200, 400)
+        refused = acme.decide(project, vendor_id="hotjar")
+        assert (refused.status, refused.code, refused.error["details"]["limit"]) == (409, "CONFLICT", 400)
+        assert acme.decide(project, "ignore", "segment").status == 200
+        states = {it["vendorId"]: it["state"] for it in read(acme, project).data["vendors"]}
+        assert (len(states), states["segment"], "hotjar" in states) == (400, "ignored", False)
+
 
 class TestUnknown:
     def test_a_deleted_project_an_organization_and_an_unknown_instance_have_no_configuration(self, acme, project):
@@ -215,13 +227,46 @@ class TestLimit:
 
     def test_a_request_costs_one_read_and_a_block_of_them_one_write(self, acme, project):
         with recorded_calls() as calls:
-            for _ in range(4):
+            for _ in range(5):
                 assert read(acme, project).status == 200
         kinds = [call.operation for call in calls]
-        assert (kinds.count("BatchGetItem"), kinds.count("UpdateItem"), len(kinds)) == (4, 2, 6)
+        assert (kinds.count("BatchGetItem"), kinds.count("UpdateItem"), len(kinds)) == (5, 3, 8)
+
+    def test_blocks_grow_with_each_reservation_up_to_one_percent_of_the_limit(self, acme, project, monkeypatch, now):
+        monkeypatch.setitem(settings.__dict__, "configuration_requests_per_minute", 1_000)
+        for _ in range(2):
+            with recorded_calls() as calls:
+                for _ in range(1 + 2 + 4 + 8 + 10 + 1):
+                    assert read(acme, project).status == 200
+            kinds = [call.operation for call in calls]
+            assert kinds.count("UpdateItem") == 6
+            now.advance(60)
+
+    def test_many_environments_with_one_request_each_use_up_no_more_than_these(self, acme, project, monkeypatch):
+        statuses = []
+        for _ in range(201):
+            for memory in ("_reserved", "_counts"):
+                monkeypatch.setattr(service, memory, {})
+            statuses.append(read(acme, project).status)
+        assert statuses == [200] * 200 + [429]
+
+    def test_an_address_is_limited_without_any_call_before_it_uses_up_the_limit_of_the_instance(
+        self, acme, project, now
+    ):
+        assert [read(acme, project).status for _ in range(21)] == [200] * 20 + [429]
+        with recorded_calls() as calls:
+            for path in (path_of(project), f"/v1/consent-instances/ins_{'0' * 34}/configuration"):
+                refused = acme.api.get(path)
+                assert (refused.code, refused.headers["retry-after"]) == ("RATE_LIMITED", "53")
+                assert acme.api.call("OPTIONS", path).status == 429
+        assert calls == []
+        assert Api(source_ip="2001:db8::1").get(path_of(project)).status == 200
+        now.advance(60)
+        assert read(acme, project).status == 200
 
     def test_the_instance_is_limited_per_minute_and_then_refused_without_any_call(self, acme, project, now):
-        statuses = [read(acme, project).status for _ in range(201)]
+        visitors = [Api(source_ip=f"203.0.113.{number // 20}") for number in range(201)]
+        statuses = [visitor.get(path_of(project)).status for visitor in visitors]
         assert statuses == [200] * 200 + [429]
         other = acme.project(name="Other")
         with recorded_calls() as calls:

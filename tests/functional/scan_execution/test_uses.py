@@ -129,6 +129,49 @@ def test_a_vendor_that_is_gone_says_so_and_keeps_its_decision(audit, lists):
     assert lists.uses()["google-analytics"] == {"b.html": False}, "the scan couldn't read the file"
 
 
+def configured(lists: Lists) -> dict[str, str | None]:
+    """Returns the states of the vendors in the public configuration, by ID."""
+    return {it.vendor_id: it.state for it in projects.get_project(ProjectId.stored(lists.project_id)).vendors}
+
+
+def test_a_vendor_that_is_gone_leaves_the_public_configuration_unless_it_was_reported_or_decided_on(audit, lists):
+    audit.scan({**BOTH, "b.html": page(BING)})
+    lists.decide("hotjar", "approve")
+    intake.record_detection(detection(lists.project_id, "google-analytics", name="GA"))
+    gone = {"mixpanel", *lists()} - {"hotjar", "google-analytics"}
+    assert len(gone) == 2
+    assert configured(lists).keys() == {"hotjar", "google-analytics", *gone}
+    audit.scan({"src/other.js": "1"})
+    assert configured(lists) == {"hotjar": "approved", "google-analytics": None}
+    lists.decide("mixpanel", "ignore")
+    assert configured(lists)["mixpanel"] == "ignored"
+    audit.scan(BOTH | {"b.html": page(BING)})
+    assert configured(lists).keys() == {"hotjar", "google-analytics", *gone}
+
+
+def test_a_vendor_keeps_the_id_that_the_project_has_for_it(audit, lists):
+    intake.record_detection(detection(lists.project_id, "hotjar.com", name="hotjar.com", domain="hotjar.com"))
+    intake.record_detection(detection(lists.project_id, "ga4-tag", name="GA4", domain="www.google-analytics.com"))
+    lists.decide("google-analytics", "approve")
+    audit.scan(BOTH)
+    assert lists.uses() == {
+        "google-analytics": {"a.html": False},
+        "ga4-tag": {},
+        "hotjar.com": {"src/later.js": True},
+        "mixpanel": {"package.json": None},
+    }
+    assert configured(lists).keys() == lists().keys()
+
+
+def test_a_vendor_that_a_website_reports_later_under_another_id_takes_over_the_places(audit, lists):
+    audit.scan(BOTH)
+    intake.record_detection(detection(lists.project_id, "hotjar.com", name="hotjar.com", domain="hotjar.com"))
+    assert {"hotjar", "hotjar.com"} <= configured(lists).keys()
+    audit.scan(BOTH)
+    assert (lists.uses()["hotjar"], lists.uses()["hotjar.com"]) == ({}, {"src/later.js": True})
+    assert configured(lists).keys() == {"google-analytics", "hotjar.com", "mixpanel"}
+
+
 @pytest.mark.parametrize(
     ("access", "shown"),
     [
@@ -201,6 +244,16 @@ def test_vendors_forget_a_repository_that_is_unlinked(audit, other, lists):
     repositories.disconnect_repository(other.repository.repository_id)
     finish_deletions()
     assert lists.uses() == {"hotjar": {}, "mixpanel": {}}
+
+
+def test_a_vendor_that_is_gone_elsewhere_leaves_the_configuration_with_its_last_place(audit, other, lists):
+    for files in ({"z.html": page(GA)}, {"src/other.js": "1"}):
+        other.scan(files)
+        audit.scan({"a.html": page(GA)})
+    assert configured(lists).keys() == {"google-analytics"}
+    repositories.unlink_project(audit.repository.repository_id, lists.project_id)
+    assert finish_deletions() == 1
+    assert (lists.uses(), configured(lists)) == ({"google-analytics": {}}, {})
 
 
 def test_a_project_that_is_linked_again_keeps_what_a_scan_finds_then(audit, lists):

@@ -19,7 +19,6 @@ from controlplane.platform.table.retry import WriteConflict, retry_on_conflict
 from controlplane.platform.table.stored import to_map
 from controlplane.platform.table.table import Check, ConditionFailed, Delete, Leg, LegFailed, Unrecorded, Update, table
 from controlplane.projects.changes import vendors_leg
-from controlplane.projects.items import ConfiguredVendor
 from controlplane.projects.store import find_project, get_project
 
 # A transaction has at most 100 legs and 4 MB.
@@ -46,7 +45,8 @@ def record_uses(
 
     scan: the scan, without places.
     covers: returns whether the scan knows all vendors in the file at a path, even if the file was deleted. A vendor
-    that the scan didn't find is gone if the scan covers all of the vendor's places.
+    that the scan didn't find is gone if the scan covers all of the vendor's places. Without a place in any repository,
+    it leaves the public configuration, unless a website or a decision keeps it there.
     held: checks the lease of the scan's worker.
     Keeps what a later scan has stored. Raises leases.LeaseLost, and UnknownProject if the project was deleted.
     """
@@ -55,15 +55,17 @@ def record_uses(
     def record() -> None:
         project = get_project(project_id)  # before its vendors, so that the condition on it covers them
         stored = {vendor.vendor_id: vendor for vendor in list_all_vendors(project_id)}
-        changes: dict[str, tuple[Update, ConfiguredVendor]] = {}
+        changes: dict[str, tuple[Update, VendorItem]] = {}
         for vendor_id in {**stored, **found}:
             vendor = stored.get(vendor_id) or VendorItem(project_id=project_id, vendor_id=vendor_id)
             use = _current(vendor, scan, found.get(vendor_id), covers)
             if use is not None:
                 named = _named(vendor, found.get(vendor_id))
-                changes[vendor_id] = _leg(vendor, use, named), named.configured
+                changes[vendor_id] = _leg(vendor, use, named), replace(named, code=_uses(vendor, use))
         for batch in batched(changes.items(), _MOST_VENDORS, strict=False):
-            after = project.with_vendors(*(shown for _, (_, shown) in batch))
+            changed = [vendor for _, (_, vendor) in batch]
+            after = project.with_vendors(*(it.configured for it in changed if it.is_configured))
+            after = after.without_vendors(*(it.vendor_id for it in changed if not it.is_configured))
             legs = {vendor_id: leg for vendor_id, (leg, _) in batch}
             try:
                 table.transact({**around, "project": vendors_leg(project, after), **legs}, Unrecorded.PUBLICATION)
@@ -92,6 +94,12 @@ def _use_of(vendor: VendorItem, repository_id: str) -> CodeUse | None:
     return next((use for use in vendor.code if use.repository_id == repository_id), None)
 
 
+def _uses(vendor: VendorItem, use: CodeUse) -> tuple[CodeUse, ...]:
+    """Returns the vendor's uses with that of one repository replaced."""
+    others = (it for it in vendor.code if it.repository_id != use.repository_id)
+    return (use, *others)[:_MOST_REPOSITORIES]
+
+
 def _named(vendor: VendorItem, found: FoundVendor | None) -> VendorItem:
     """Returns the vendor with the name and the category that it lacks."""
     if found is None:
@@ -101,11 +109,10 @@ def _named(vendor: VendorItem, found: FoundVendor | None) -> VendorItem:
 
 def _leg(vendor: VendorItem, use: CodeUse, named: VendorItem) -> Update:
     """Returns the leg that replaces the vendor's use in the repository, on the condition that no other has changed."""
-    others = [it for it in vendor.code if it.repository_id != use.repository_id]
     values: dict[str, Any] = {
         "vendorId": vendor.vendor_id,
         "projectId": vendor.project_id,
-        "code": [to_map(it) for it in (use, *others)][:_MOST_REPOSITORIES],
+        "code": [to_map(it) for it in _uses(vendor, use)],
     }
     if named.name != vendor.name:
         values["name"] = named.name
@@ -133,34 +140,35 @@ def _unchanged(vendor: VendorItem) -> tuple[str, dict[str, Any]]:
 def forget_uses(vendor: VendorItem, repository_id: RepositoryId) -> None:
     """Removes the repository from the vendor, and the vendor if it was seen nowhere else and isn't decided on.
 
+    Without a place in another repository, it leaves the public configuration, like one that is gone (`record_uses`).
     Does nothing if the vendor has changed since it was read.
     """
     if _use_of(vendor, repository_id) is None:
         return
-    kept = [to_map(use) for use in vendor.code if use.repository_id != repository_id]
+    left = replace(vendor, code=tuple(use for use in vendor.code if use.repository_id != repository_id))
+    kept = {"code": [to_map(use) for use in left.code]} if left.code else {}
+    change = set_expression(kept) if kept else "REMOVE #code"
     key, (when, read) = _key(vendor), _unchanged(vendor)
-    with suppress(ConditionFailed):
-        if kept:
-            table.update(Update(key, "SET #code = :code", when, {"code": kept, **read}), Unrecorded.CLEANUP)
-        elif vendor.state is None and vendor.inbox_item_id is None:
-            alone = f"{when} AND attribute_not_exists(#state) AND attribute_not_exists(#inboxItemId)"
-            _delete(vendor, Delete(key, alone, read))
-        else:
-            table.update(Update(key, "REMOVE #code", when, read), Unrecorded.CLEANUP)
+    if left.is_configured:
+        with suppress(ConditionFailed):
+            table.update(Update(key, change, when, {**kept, **read}), Unrecorded.CLEANUP)
+        return
+    alone = f"{when} AND attribute_not_exists(#state) AND attribute_not_exists(#inboxItemId)"
+    _withdraw(vendor, Update(key, change, alone, {**kept, **read}) if kept else Delete(key, alone, read))
 
 
-def _delete(vendor: VendorItem, leg: Delete) -> None:
-    """Deletes the vendor, also from its project's list, unless it has changed."""
+def _withdraw(vendor: VendorItem, leg: Leg) -> None:
+    """Changes or deletes the vendor, and removes it from its project's list, unless it has changed."""
 
-    def delete() -> None:
+    def withdraw() -> None:
         project = find_project(ProjectId.stored(vendor.project_id))
         legs: dict[str, Leg] = {"vendor": leg}
         if project is not None:
-            legs["project"] = vendors_leg(project, project.without_vendor(vendor.vendor_id))
+            legs["project"] = vendors_leg(project, project.without_vendors(vendor.vendor_id))
         try:
             table.transact(legs, Unrecorded.CLEANUP)
         except LegFailed as failure:
             if failure.leg == "project":
                 raise WriteConflict from None
 
-    retry_on_conflict(delete, "the project")
+    retry_on_conflict(withdraw, "the project")

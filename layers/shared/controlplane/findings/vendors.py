@@ -15,7 +15,7 @@ from controlplane.findings.items import CodeUse, Evidence, InboxItem, RuntimeVen
 from controlplane.organizations import store as organizations
 from controlplane.platform.core import clock
 from controlplane.platform.core.actions import Action
-from controlplane.platform.core.errors import NotFound, RoleRequired
+from controlplane.platform.core.errors import Conflict, NotFound, RoleRequired
 from controlplane.platform.core.ids import ProjectId
 from controlplane.platform.table import keys
 from controlplane.platform.table.legs import set_expression
@@ -23,7 +23,7 @@ from controlplane.platform.table.retry import WriteConflict, retry_on_conflict
 from controlplane.platform.table.stored import SPARSE, StoredMap
 from controlplane.platform.table.table import Leg, LegFailed, QueryPage, Recorded, Update, table
 from controlplane.projects.changes import vendors_leg
-from controlplane.projects.items import ConfiguredVendor, ProjectItem
+from controlplane.projects.items import MAX_DECIDED_VENDORS, ConfiguredVendor, ProjectItem
 from controlplane.projects.store import existing
 
 VendorState = Literal["approved", "ignored"]
@@ -38,6 +38,13 @@ _CATALOG: Final = Path(__file__).with_name("vendor_ids.json")
 
 class UnknownVendor(NotFound):
     message = "The project has no such vendor, and the catalog doesn't have it. Use a `vendorId` of the project's list."
+
+
+class DecisionLimitReached(Conflict):
+    message = f"The project has decisions on {MAX_DECIDED_VENDORS} vendors, the most that a configuration can have."
+
+    def __init__(self) -> None:
+        super().__init__(details={"limit": MAX_DECIDED_VENDORS})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,6 +82,11 @@ class VendorItem(StoredMap):
         if self.state is None or self.decided_at is None:
             return None
         return VendorDecision(self.vendor_id, self.state, self.decided_at)
+
+    @property
+    def is_configured(self) -> bool:
+        """Returns whether the public configuration has the vendor: not one that was only in code and is gone."""
+        return self.state is not None or self.inbox_item_id is not None or any(use.places for use in self.code)
 
     @property
     def configured(self) -> ConfiguredVendor:
@@ -142,8 +154,8 @@ def decide_vendor(
     code findings.
 
     seen: the vendor and its finding if they were read. Without it, this takes another round trip.
-    Raises UnknownVendor for one that is neither seen nor in the catalog, RoleRequired, and UnknownProject if the
-    project was deleted, so that a deleted project never gets a vendor.
+    Raises UnknownVendor for one that is neither seen nor in the catalog, DecisionLimitReached, RoleRequired, and
+    UnknownProject if the project was deleted, so that a deleted project never gets a vendor.
     """
     organization_id = project.project_id.organization_id
 
@@ -155,9 +167,12 @@ def decide_vendor(
             raise UnknownVendor
         # The project may have been read later than the vendor, so what it says counts for all but the decision.
         shown = project.find_vendor(vendor_id) or (vendor.configured if vendor else ConfiguredVendor(vendor_id))
+        after = project.with_vendors(shown._replace(state=state))
+        if after.find_vendor(vendor_id) is None:
+            raise DecisionLimitReached
         legs: dict[str, Leg] = {
             **organizations.admin_check(user_id, organization_id),
-            "project": vendors_leg(project, project.with_vendors(shown._replace(state=state))),
+            "project": vendors_leg(project, after),
             "vendor": _decision(project, vendor_id, state, user_id, vendor),
         }
         record = Recorded(

@@ -14,8 +14,10 @@ from controlplane.platform.table.stored import SPARSE, StoredItem
 AddressKind = Literal["domain", "wildcard", "any", "app", "development"]
 AUDITABLE_KIND: AddressKind = "domain"
 NO_BRANDING = "none"
-# At most some 120 KB of the 400 KB that an item can have.
+# Vendors without a decision fill the list up to the first number. Those with one have at most some 240 KB of the 400 KB
+# that an item can have.
 MAX_CONFIGURED_VENDORS = 200
+MAX_DECIDED_VENDORS = 400
 
 
 class Address(NamedTuple):
@@ -117,15 +119,17 @@ class ProjectItem(StoredItem):
     def with_vendors(self, *changed: ConfiguredVendor) -> Self:
         """Returns the project with these vendors added or replaced: itself if it has them already.
 
-        At most MAX_CONFIGURED_VENDORS are kept, those with a decision first.
+        At most MAX_CONFIGURED_VENDORS are kept, those with a decision first, or up to MAX_DECIDED_VENDORS decided ones.
         """
         vendors = {it.vendor_id: it for it in (*self.vendors, *changed)}.values()
-        kept = tuple(sorted(vendors, key=lambda it: it.state is None)[:MAX_CONFIGURED_VENDORS])
+        decided = sum(it.state is not None for it in vendors)
+        most = min(max(decided, MAX_CONFIGURED_VENDORS), MAX_DECIDED_VENDORS)
+        kept = tuple(sorted(vendors, key=lambda it: it.state is None)[:most])
         return self if kept == self.vendors else replace(self, vendors=kept).with_new_version()
 
-    def without_vendor(self, vendor_id: str) -> Self:
-        """Returns the project without the vendor: itself if it doesn't have it."""
-        kept = tuple(vendor for vendor in self.vendors if vendor.vendor_id != vendor_id)
+    def without_vendors(self, *vendor_ids: str) -> Self:
+        """Returns the project without these vendors: itself if it has none of them."""
+        kept = tuple(vendor for vendor in self.vendors if vendor.vendor_id not in vendor_ids)
         return self if kept == self.vendors else replace(self, vendors=kept).with_new_version()
 
     def with_website(self, changed: WebsiteItem) -> Self:
