@@ -6,7 +6,7 @@ from typing import Annotated, Any
 from fastapi import Header, Path, Response
 
 from consent_instances import service
-from consent_instances.schemas import Configuration
+from consent_instances.schemas import InstanceConfiguration
 from controlplane.platform.http import envelope
 from controlplane.platform.http.app import ControlRouter
 from controlplane.platform.http.conditional import IfNoneMatch, is_current
@@ -43,14 +43,14 @@ Origin = Annotated[str, Header(include_in_schema=False)]
 @refuses(service.UnknownInstance)
 async def get_configuration(
     instance_id: InstanceId, if_none_match: IfNoneMatch = None, origin: Origin = ""
-) -> Answer[Configuration]:
+) -> Answer[InstanceConfiguration]:
     """Returns what a banner needs: the origins it may run on, its branding, and the vendors with the decisions on them.
 
     Public, and cacheable for a minute. Only scripts on the project's websites can read it in a browser: for these, the
     response has `Access-Control-Allow-Origin`. The plan decides on the branding, so a downgrade can change it.
     """
     project = service.get_configured(instance_id)
-    configuration = Configuration.of(project)
+    configuration = InstanceConfiguration.of(project)
     etag = f'"{hashlib.sha256(envelope.success(configuration)).hexdigest()[:32]}"'
     headers = {**_cors(service.allows(project, origin), origin), "Cache-Control": _CACHE_CONTROL, "ETag": etag}
     return Answer(configuration, 304 if is_current(if_none_match, etag) else None, headers)

@@ -22,7 +22,7 @@ class ConfigurationVendor(Wire):
     )
 
 
-class Configuration(Wire):
+class InstanceConfiguration(Wire):
     """The configuration of a consent instance, as it is in force."""
 
     instance_id: str = Field(description="The instance's ID.", examples=["ins_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"])

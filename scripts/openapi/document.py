@@ -48,7 +48,7 @@ def describe() -> dict[str, Any]:
         "paths": paths,
         "x-common-headers": FIXED["x-common-headers"],
         "components": _components(components),
-        "x-oauth": {"error": FIXED["x-oauth-error"], "responses": dict(sorted(components.responses[OAUTH].items()))},
+        "x-oauth": {**FIXED["x-oauth"], "responses": dict(sorted(components.responses[OAUTH].items()))},
     }
     written = json.dumps(document)
     for name in enumerations():
@@ -123,7 +123,7 @@ _TYPES: dict[type, Schema] = {
 
 def _schema(value: Any, texts: dict[str, str], at: str = "") -> Schema:
     """Returns the schema of a document's part. An object whose fields have no texts is left open."""
-    about: Schema = {"description": texts[at]}
+    about: Schema = {"description": texts[at]} if at in texts else {}
     inside = f"{at}." if at else ""
     if isinstance(value, list):
         items = {"type": "object" if value and isinstance(value[0], dict) else "string"}
@@ -133,7 +133,7 @@ def _schema(value: Any, texts: dict[str, str], at: str = "") -> Schema:
         return {**_TYPES[type(value)], **address, **about, "examples": [value]}
     if f"{inside}*" in texts:
         each = _schema(next(iter(value.values())), texts, f"{inside}*")
-        return {"type": "object", **about, "additionalProperties": each, "examples": [value]}
+        return {"type": "object", **about, "additionalProperties": each, "examples": [dict([*value.items()][:1])]}
     if any(name.startswith(inside) for name in texts if name):
         fields = {name: _schema(part, texts, inside + name) for name, part in value.items()}
         return {"type": "object", **about, "required": [*fields], "properties": fields}

@@ -15,8 +15,7 @@ from controlplane.platform.http.reader import DRY_RUN
 from controlplane.platform.http.route import ControlRoute
 from scripts.openapi import errors, examples, requests
 from scripts.openapi.components import FAILURES, OAUTH, Components, Object, headers
-from scripts.openapi.schemas import REFERENCE, reference, serialized, tidy
-from scripts.openapi.texts import FIXED
+from scripts.openapi.schemas import REFERENCE, fields_of, reference, serialized, tidy
 
 
 def finish(route: ControlRoute, operation: Object, components: Components) -> Object:
@@ -47,8 +46,7 @@ def finish(route: ControlRoute, operation: Object, components: Components) -> Ob
         # Not as a second media type of the body: generated clients then lack one of the two, or don't compile.
         failures, names = components.failures(errors.in_oauth(route), OAUTH, {"$ref": "#/x-oauth/error"})
         finished["x-form-encoded"] = {
-            "description": FIXED["x-form-encoded"],
-            "requestBody": requests.form(route),
+            "requestBody": requests.form(route, components),
             "responses": {**bare(route), **failures},
             "x-errors": names,
         }
@@ -187,6 +185,6 @@ def _enveloped(route: ControlRoute, operation_id: str, components: Components) -
 def bare(route: ControlRoute) -> Object:
     """Returns the success of form-encoded requests, by status: without the envelope, with OAuth's field names."""
     model: type[BaseModel] = route.return_type  # type: ignore[assignment]
-    schema = tidy(serialized(model, by_alias=False), sent=True)
+    schema = {**tidy(serialized(model, by_alias=False), sent=True), "properties": fields_of(model)}
     schema["description"] = "The response to a form-encoded request: without the envelope, with OAuth's field names."
     return {str(int(HTTPStatus.OK)): {"description": "Done.", "content": {_JSON: {"schema": schema}}}}

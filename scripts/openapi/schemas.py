@@ -2,7 +2,7 @@
 
 from typing import Any, get_args
 
-from pydantic import TypeAdapter
+from pydantic import BaseModel, TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import core_schema
 
@@ -13,6 +13,7 @@ from controlplane.platform.core.acting import ActorKind
 from controlplane.platform.core.acting import Source as ActionSource
 from controlplane.platform.core.actions import Action
 from controlplane.platform.core.errors import CATALOG
+from controlplane.platform.core.naming import Name
 from controlplane.platform.core.plans import PLANS
 from controlplane.platform.core.priorities import Priority
 from controlplane.platform.core.roles import Role
@@ -74,12 +75,20 @@ _ENUMERATIONS: dict[str, tuple[str, tuple[Any, ...]]] = {
     "AddressKind": ("The kind of address.", get_args(AddressKind)),
 }
 
+# A name that a person chooses, whose pattern many requests share.
+_NAME: Schema = {**TypeAdapter(Name).json_schema(), "description": "A display name, trimmed.", "examples": ["Shop"]}
 _TAKEN = frozenset(FIXED["x-taken"])
 _UNIONS = {tuple(it["variants"]): it for it in FIXED["x-unions"]}
 
 
 def reference(name: str) -> Schema:
     return {"$ref": REFERENCE + name}
+
+
+def fields_of(model: type[BaseModel]) -> dict[str, Schema]:
+    """Returns references to the fields of the model's component, by their names in snake_case."""
+    aliases = {name: field.alias or name for name, field in model.model_fields.items()}
+    return {name: reference(f"{model.__name__}/properties/{alias}") for name, alias in aliases.items()}
 
 
 def tidy(schema: Any, *, sent: bool = False) -> Any:
@@ -99,7 +108,7 @@ def tidy(schema: Any, *, sent: bool = False) -> Any:
             plain[key] = value
         elif key != "title":
             plain[key] = tidy(value, sent=sent)
-    return _enumerated(_nullable(_defined(_possible(plain))), sent=sent)
+    return _enumerated(_named(_nullable(_defined(_possible(plain)))), sent=sent)
 
 
 def _defined(schema: Schema) -> Schema:
@@ -128,6 +137,13 @@ def _possible(schema: Schema) -> Schema:
     return {key: value for key, value in schema.items() if key != "const" or not isinstance(value, bool)}
 
 
+def _named(schema: Schema) -> Schema:
+    """Returns a reference to the rule of names, which is long, instead of the rule."""
+    if schema.get("pattern") != _NAME["pattern"]:
+        return schema
+    return {**reference("Name"), **{key: value for key, value in schema.items() if key not in {"pattern", "type"}}}
+
+
 def _enumerated(schema: Schema, *, sent: bool) -> Schema:
     """Returns a reference to the enumeration, or to its open form if it is sent. Raises SystemExit without one."""
     values = [value for value in schema.get("enum", ()) if value is not None]
@@ -137,6 +153,8 @@ def _enumerated(schema: Schema, *, sent: bool) -> Schema:
     if name is None:
         raise SystemExit(f"the enumeration of {', '.join(values)} needs a name")
     rest = {key: value for key, value in schema.items() if key not in {"enum", "type"}}
+    if rest.get("examples") == values[:1]:
+        del rest["examples"]  # The enumeration has it.
     return {**reference(open_name(name) if sent else name), **rest}
 
 
@@ -212,7 +230,7 @@ class Schemas:
     """The collected component schemas. Two models with the same name must have the same schema."""
 
     def __init__(self) -> None:
-        self.collected = enumerations()
+        self.collected = {**enumerations(), "Name": _NAME}
 
     def add(self, schemas: dict[str, Schema], *, sent: bool = False) -> None:
         for name, schema in schemas.items():

@@ -94,7 +94,7 @@ class _Operation:
         for node in map(self._samples.resolve, self._node.get("parameters", [])):
             if node["name"] != "If-None-Match":
                 yield self._argument(
-                    node["in"], node["name"], node["schema"], node["description"], required=node["required"]
+                    node["in"], node["name"], node["schema"], node["description"], required=node.get("required", False)
                 )
 
     def _fields(self) -> Iterator[_Argument]:
