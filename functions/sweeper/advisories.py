@@ -1,39 +1,43 @@
 """The product's advisories: versions of libraries that ignore consent, are vulnerable, or have no support anymore.
 
-`advisories.yaml` is the list, and docs/advisories.md describes it. Each completed scan of a production branch is due
-once, and again when the list has changed. All packages of its repository are then compared with the whole list, so an
-interrupted step can be repeated.
+`advisories.yaml` is the list, and docs/advisories.md describes it. A repository is due once a scan of its production
+branch is completed or a project is unlinked or deleted, and all are when the list has changed. All packages of a due
+repository are compared with the whole list, so an interrupted step can be repeated.
 
 A package counts with the version of the lock file, or with the newest one that its range allows.
 """
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from math import inf
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
+from urllib.parse import quote
 
 import yaml
 
 from controlplane.code_host import repositories
-from controlplane.findings import inbox, publications
+from controlplane.findings import publications
 from controlplane.findings.items import Discovery, Evidence, Resolution, finding_item_id
 from controlplane.platform.core.ids import RepositoryId, ScanId
 from controlplane.platform.core.priorities import Priority
-from controlplane.platform.queues import messages
+from controlplane.platform.queues import comparisons, messages
 from controlplane.platform.queues.sweep_runs import SweepRun
 from controlplane.platform.table import keys
 from controlplane.platform.table.keys import Key
-from controlplane.platform.table.table import ConditionFailed, Unrecorded, Update, table
+from controlplane.platform.table.table import ConditionFailed, Delete, Put, Unrecorded, table
 from controlplane.scans import reads
 from controlplane.scans.items import ScanItem
-from controlplane.scans.reads import VendorPackage
+from controlplane.scans.reads import ScanWithInventory, VendorPackage
 
 LIST = Path(__file__).with_name("advisories.yaml")
 
+_PAGE = 100
+
 type Version = tuple[float, ...]
+type Place = tuple[ScanItem, VendorPackage]
 
 
 class Advisory(NamedTuple):
@@ -93,61 +97,95 @@ def _parse(version: str) -> Version:
 
 def match_advisories(run: SweepRun) -> None:
     """Compares the due repositories with the list, and changes their items. Runs as a step of the sweep."""
-    current = edition()
+    _make_all_due(run)
     for entry in run.entries(keys.ADVISORIES_PKS):
-        if entry.get("matched") == current:
-            continue
         with run.isolating(entry):
-            repository_id = RepositoryId.stored(entry["sk"].partition("#")[0])
-            _match(repository_id)
-            matched = {"matched": current, "scanId": entry["scanId"]}
-            with suppress(ConditionFailed):  # another scan was completed, so it is due again, or it was deleted
-                key = Key(entry["pk"], entry["sk"])
-                table.update(Update(key, "SET #matched = :matched", "#scanId = :scanId", matched), Unrecorded.PROGRESS)
+            change = {"change": entry["change"]}
+            _match(RepositoryId.stored(entry["sk"]))
+            with suppress(ConditionFailed):  # it has become due again
+                done = Delete(Key(entry["pk"], entry["sk"]), "#change = :change", change)
+                table.delete(done, Unrecorded.PROGRESS)
             run.finished += 1
 
 
+def _make_all_due(run: SweepRun) -> None:
+    """Makes all repositories due if the list has changed: some pages, after which the next run continues."""
+    position = table.get(keys.ADVISORIES_EDITION)
+    if position is None or position["edition"] != edition():
+        position = {**keys.ADVISORIES_EDITION._asdict(), "edition": edition(), "partitions": 0, "after": None}
+    for _ in keys.LATEST_SCANS_PKS:
+        if position["partitions"] == len(keys.LATEST_SCANS_PKS) or run.is_over:
+            return
+        pk = keys.LATEST_SCANS_PKS[position["partitions"]]
+        page = table.query(pk, after=position["after"], limit=_PAGE, consistent=True)
+        due = {entry["sk"].partition("#")[0] for entry in page.items}
+        table.put_all((comparisons.due_leg(it).item for it in sorted(due)), Unrecorded.PROGRESS)
+        partitions = position["partitions"] + (page.next_sk is None)
+        position = {**position, "partitions": partitions, "after": page.next_sk}
+        table.put(Put(position), Unrecorded.PROGRESS)
+
+
 def _match(repository_id: RepositoryId) -> None:
-    """Opens or updates the items of advisories about what the latest scans have, and resolves the others."""
+    """Opens or updates the items of advisories about what the latest scans have, and resolves the others.
+
+    Unless it has all packages, it resolves only the items of withdrawn advisories.
+    """
+    item_ids = {
+        it: finding_item_id(repository_id.organization_id, "advisory", repository_id, it.id) for it in advisories()
+    }
+    # Read before the scans: what a concurrent comparison of later ones stores after this isn't undone.
+    stored = table.batch_get([keys.inbox_item(*it.location) for it in item_ids.values()])
+    items = {advisory: item for advisory, item in zip(item_ids, stored, strict=True) if item}
     repository = repositories.find_repository(repository_id)
-    linked = {link.project_id for link in repository.links} if repository else set()
+    if repository is None:
+        return
+    linked = repositories.find_linked_projects([repository])
     entries = table.query(keys.latest_scans_pk(repository_id), prefix=f"{repository_id}#", consistent=True).items
-    found = [reads.find_with_inventory(ScanId.stored(it["scanId"])) for it in entries if it["projectId"] in linked]
-    packages = [
-        (it.scan, package)
-        for it in found
-        if it is not None and it.inventory is not None
-        for vendor in it.inventory.vendors
-        for package in vendor.packages
-    ]
-    latest = max((it.scan for it in found if it is not None), key=lambda scan: scan.created_at, default=None)
+    read = [reads.find_with_inventory(ScanId.stored(it["scanId"])) for it in entries]
+    every = [it for it in read if it is not None]
+    found = [it for it in every if it.scan.project_id in linked]
+    latest = max((it.scan for it in found or every), key=lambda scan: scan.created_at, default=None)
     if latest is None:
         return
-    affected = {it: [place for place in packages if it.affects(place[1])] for it in advisories()}
-    told = publications.publish_findings(_discovery(it, places) for it, places in affected.items() if places)
-    item_ids = {
-        finding_item_id(repository_id.organization_id, "advisory", repository_id, it.id): it
-        for it, places in affected.items()
-        if not places
-    }
-    items = inbox.find_items(item_ids)
-    for item_id, advisory in item_ids.items():
-        if item_id in items and items[item_id].status in {"open", "accepted"}:
-            reason = f"Scan {latest.scan_id} finds no affected version."
-            if advisory.withdrawn:
-                reason = "The advisory was withdrawn."
-            told += publications.withdraw(item_id, Resolution(latest.scan_id, latest.created_at, reason))
+    places = _affected(found)
+    told = publications.publish_findings(
+        _discovery(it, places[it], _observed_at(latest, items.get(it))) for it in advisories() if places[it]
+    )
+    is_complete = all(it.inventory is not None and not it.inventory.truncated for it in found)
+    reason = f"Scan {latest.scan_id} finds no affected version." if found else "No linked project has a scan."
+    for advisory, item in items.items():
+        if not places[advisory] and (is_complete or advisory.withdrawn):
+            because = "The advisory was withdrawn." if advisory.withdrawn else reason
+            resolution = Resolution(latest.scan_id, _observed_at(latest, item), because)
+            told += publications.withdraw(item_ids[advisory], resolution)
     messages.dispatch(*told)
 
 
-def _discovery(advisory: Advisory, places: Sequence[tuple[ScanItem, VendorPackage]]) -> Discovery:
+def _affected(found: Sequence[ScanWithInventory]) -> dict[Advisory, list[Place]]:
+    """Returns the affected packages of the scans for each advisory."""
+    packages = [
+        (it.scan, package)
+        for it in found
+        if it.inventory is not None
+        for vendor in it.inventory.vendors
+        for package in vendor.packages
+    ]
+    return {it: [place for place in packages if it.affects(place[1])] for it in advisories()}
+
+
+def _observed_at(latest: ScanItem, item: Mapping[str, Any] | None) -> str:
+    """Returns the time of the latest scan, or a later one that the item has from a project that is unlinked now."""
+    return max(latest.created_at, item["observedAt"]) if item else latest.created_at
+
+
+def _discovery(advisory: Advisory, places: Sequence[Place], observed_at: str) -> Discovery:
     scan = max((scan for scan, _ in places), key=lambda it: it.created_at)
     return Discovery(
         organization_id=scan.organization_id,
         source="advisory",
         identity=(scan.repository_id, advisory.id),
         title=advisory.title,
-        observed_at=scan.created_at,
+        observed_at=observed_at,
         summary=advisory.summary,
         priority=advisory.priority,
         project_id=scan.project_id,
@@ -172,9 +210,9 @@ def _describe(advisory: Advisory) -> str:
     return f"{said} The advisory {advisory.id} of {advisory.date} is about {versions} of {advisory.package}{first}."
 
 
-def _evidence(places: Sequence[tuple[ScanItem, VendorPackage]]) -> Iterator[Evidence]:
+def _evidence(places: Sequence[Place]) -> Iterator[Evidence]:
     for scan, package in places:
         written = f"{package.name} {package.version}" if package.version else package.name
         counted = f", which is at most {package.newest}" if package.newest not in {None, package.version} else ""
-        url = f"{scan.repository_url}/blob/{scan.head_commit_sha}/{package.path}"
+        url = f"{scan.repository_url}/blob/{scan.head_commit_sha}/{quote(package.path)}"
         yield Evidence(f"{package.path}: {written}{counted}", url)

@@ -13,13 +13,17 @@ from controlplane.erasure.cleanup import SETTLED_AFTER_SECONDS
 from controlplane.findings import inbox
 from controlplane.findings.items import InboxItem, Status
 from controlplane.platform.core import clock
+from controlplane.platform.core.ids import ProjectId
+from controlplane.platform.queues import comparisons
 from controlplane.platform.table import keys
-from controlplane.platform.table.table import table
+from controlplane.platform.table.table import Delete, Put, table
+from controlplane.projects import store as projects
 from controlplane.scans.items import ScanItem
 from controlplane.scans.reads import Inventory, UsedVendor, VendorPackage, stored_leg
 from sweeper import advisories
 from tests.functional.projects.builders import make_project
 from tests.support.audits import make_scan
+from tests.support.recorded import recorded_calls
 from tests.support.table import PREPARED
 from tests.support.world import Company
 
@@ -60,12 +64,19 @@ def repository(publish, world, company: Company) -> RepositoryItem:
     return world.connected_repository(company)
 
 
-def scanned(repository: RepositoryItem, newest: str | None = "1.50.0", name: str = "posthog-js") -> ScanItem:
-    """Completes a scan that finds the package with that newest version."""
+def scanned(
+    repository: RepositoryItem,
+    newest: str | None = "1.50.0",
+    name: str = "posthog-js",
+    path: str = "web/package.json",
+    *,
+    truncated: bool = False,
+) -> ScanItem:
+    """Completes a scan for the first linked project that finds the package with that newest version."""
     scan = make_scan(repository)
-    package = VendorPackage(name, f"^{newest}", "web/package.json", newest)
+    package = VendorPackage(name, f"^{newest}", path, newest)
     vendors = (UsedVendor("posthog", "PostHog", "analytics", (package,)),)
-    table.put(stored_leg(scan.scan_id, Inventory(files=1, vendors=vendors)), PREPARED)
+    table.put(stored_leg(scan.scan_id, Inventory(files=1, vendors=vendors, truncated=truncated)), PREPARED)
     return scan
 
 
@@ -73,8 +84,26 @@ def items(company: Company) -> list[InboxItem]:
     return inbox.list_items(company.organization_id, None, 50, None).items
 
 
-def due(repository: RepositoryItem) -> list[dict[str, Any]]:
-    return table.query(keys.latest_scans_pk(repository.repository_id), prefix=repository.repository_id).items
+def link_first(repository: RepositoryItem, company: Company) -> ProjectId:
+    """Links a new project and makes it the one that is scanned. The former ones are links behind it."""
+    project_id = make_project(company).project_id
+    linked = repositories.link_project(repository.repository_id, Link(project_id, None, None, False))
+    links = [link.project_id for link in linked.links if link.project_id != project_id]
+    for it in links:
+        repositories.unlink_project(repository.repository_id, ProjectId.stored(it))
+    for it in links:
+        repositories.link_project(repository.repository_id, Link(it, None, None, False))
+    return project_id
+
+
+def stored(repository: RepositoryItem) -> tuple[list[dict[str, Any]], dict[str, Any] | None]:
+    """Returns the latest scans of the repository, and what makes it due."""
+    latest = table.query(keys.latest_scans_pk(repository.repository_id), prefix=repository.repository_id).items
+    return latest, table.get(keys.due_comparison(repository.repository_id))
+
+
+def make_due(repository: RepositoryItem) -> None:
+    table.put(comparisons.due_leg(repository.repository_id), PREPARED)
 
 
 def decide(company: Company, status: Status) -> None:
@@ -128,7 +157,7 @@ def test_a_repository_is_matched_once_and_repeating_an_interrupted_match_changes
     scanned(repository)
     assert [sweep()["MatchedRepositories"] for _ in range(2)] == [1, 0]
     before = items(company)
-    table.put_all([{**entry, "matched": ""} for entry in due(repository)], PREPARED)
+    make_due(repository)
     assert sweep()["MatchedRepositories"] == 1
     assert items(company) == before
 
@@ -197,15 +226,146 @@ def test_a_persons_resolution_holds_until_a_scan_that_started_later(sweep, compa
 
 def test_a_version_that_another_project_still_has_keeps_it_open(sweep, company, repository, now):
     scanned(repository)
-    other = make_project(company).project_id
-    repositories.link_project(repository.repository_id, Link(other, None, None, False))
-    (entry,) = due(repository)
-    key = keys.latest_scan(repository.repository_id, other.local)
-    table.put_all([{**entry, **key._asdict(), "projectId": other}], PREPARED)
+    link_first(repository, company)
     now.advance(60)
     scanned(repository, "1.57.2")
-    assert sweep()["MatchedRepositories"] == 2
+    assert sweep()["MatchedRepositories"] == 1
     assert [it.status for it in items(company)] == ["open"]
+
+
+def test_a_new_edition_counts_from_the_latest_scan_also_if_that_one_has_no_affected_version(
+    sweep, company, repository, publish, now
+):
+    first = scanned(repository)
+    sweep()
+    link_first(repository, company)
+    now.advance(60)
+    decide(company, "resolved")
+    now.advance(60)
+    scanned(repository, "1.57.2")
+    sweep()
+    assert [(it.status, it.project_id) for it in items(company)] == [("open", first.project_id)]
+
+
+@pytest.mark.parametrize("has_inventory", [True, False])
+def test_an_incomplete_inventory_resolves_nothing_but_what_is_withdrawn(
+    sweep, company, repository, publish, has_inventory
+):
+    scanned(repository)
+    sweep()
+    scan = scanned(repository, "1.57.2", truncated=True)
+    if not has_inventory:
+        table.delete(Delete(keys.scan_inventory(scan.scan_id)), PREPARED)
+    assert sweep()["MatchedRepositories"] == 1
+    assert [it.status for it in items(company)] == ["open"]
+    publish(withdrawn=True)
+    sweep()
+    assert [it.status for it in items(company)] == ["resolved"]
+
+
+def test_the_path_of_a_package_is_quoted_in_its_address(sweep, company, repository):
+    scan = scanned(repository, path="my app/#1?/package.json")
+    sweep()
+    (item,) = items(company)
+    (evidence,) = inbox.get_item(item.item_id).evidence
+    assert evidence.url == f"{scan.repository_url}/blob/{scan.head_commit_sha}/my%20app/%231%3F/package.json"
+
+
+def test_the_item_of_an_unlinked_project_is_of_the_other_one_or_resolved(sweep, company, repository, now):
+    former = scanned(repository)
+    now.advance(60)
+    other = link_first(repository, company)
+    scanned(repository)
+    sweep()
+    seen = []
+    for project_id in (other, former.project_id):
+        seen.append([(it.project_id, it.status) for it in items(company)])
+        repositories.unlink_project(repository.repository_id, ProjectId.stored(project_id))
+        assert sweep()["MatchedRepositories"] == 1
+    seen.append([(it.project_id, it.status) for it in items(company)])
+    assert seen == [[(other, "open")], [(former.project_id, "open")], [(former.project_id, "resolved")]]
+
+
+def test_an_unlinked_project_with_the_only_affected_version_keeps_nothing_open(sweep, company, repository, now):
+    scanned(repository, "1.57.2")
+    now.advance(60)
+    other = link_first(repository, company)
+    scanned(repository)
+    sweep()
+    repositories.unlink_project(repository.repository_id, other)
+    sweep()
+    assert [(it.project_id, it.status) for it in items(company)] == [(other, "resolved")]
+
+
+@pytest.mark.parametrize("is_late", [False, True])
+def test_after_a_projects_deletion_the_item_is_of_the_other_one(sweep, company, repository, now, is_late):
+    former = scanned(repository)
+    now.advance(60)
+    project_id = link_first(repository, company)
+    scan = scanned(repository)
+    sweep()
+    before = table.get(keys.inbox_item(*items(company)[0].item_id.location))
+    projects.delete_project(projects.get_project(project_id))
+    sweep()
+    if is_late:  # a comparison that began before the deletion
+        table.put(Put(before or {}), PREPARED)
+    now.advance(SETTLED_AFTER_SECONDS)
+    for _ in range(2):
+        sweep()
+    assert [(it.project_id, it.status) for it in items(company)] == [(former.project_id, "open")]
+    latest, due = stored(repository)
+    assert ([it["scanId"] for it in latest], due) == ([former.scan_id], None)
+    assert scan.scan_id != former.scan_id
+
+
+def test_a_scan_that_is_completed_during_the_comparison_is_due(sweep, company, repository, monkeypatch):
+    scanned(repository)
+    find_repository = repositories.find_repository
+
+    def find(repository_id):
+        monkeypatch.undo()
+        make_due(repository)
+        return find_repository(repository_id)
+
+    monkeypatch.setattr(repositories, "find_repository", find)
+    assert [sweep()["MatchedRepositories"] for _ in range(3)] == [1, 1, 0]
+
+
+def test_a_sweep_reads_no_repository_that_is_not_due(sweep, repository):
+    scanned(repository)
+    sweep()
+    assert stored(repository)[1] is None
+    with recorded_calls() as calls:
+        sweep()
+    assert not [it for it in calls if repository.repository_id in str(it.parameters)]
+    assert not [it for it in calls if "LATESTSCANS" in str(it.parameters)]
+
+
+def test_a_new_edition_makes_all_due_from_where_the_last_run_stopped(sweep, company, world, publish, monkeypatch):
+    every = [world.connected_repository(company) for _ in range(6)]
+    for each in every:
+        scanned(each)
+    assert sweep()["MatchedRepositories"] == 6
+    assert sweep()["MatchedRepositories"] == 0
+    monkeypatch.setattr(advisories, "_PAGE", 1)
+    publish(title="Upgrade now", date="2026-03-02")
+    runs = [sweep()["MatchedRepositories"] for _ in range(6)]
+    assert (max(runs), sum(runs), runs[-1]) == (len(keys.LATEST_SCANS_PKS), 6, 0)
+    assert [it.title for it in items(company)] == ["Upgrade now"] * 6
+
+
+def test_a_newer_edition_begins_from_the_start(sweep, company, world, publish, monkeypatch):
+    for _ in range(6):
+        scanned(world.connected_repository(company))
+    sweep()
+    monkeypatch.setattr(advisories, "_PAGE", 1)
+    for title in ("Upgrade", "Upgrade now"):
+        publish(title=title, date="2026-03-02")
+        sweep()
+    publish(title="Upgrade now", date="2026-03-03")
+    for _ in range(6):
+        sweep()
+    assert [it.title for it in items(company)] == ["Upgrade now"] * 6
 
 
 def test_a_run_out_of_time_is_continued_and_a_failed_repository_stops_no_other(
@@ -213,7 +373,7 @@ def test_a_run_out_of_time_is_continued_and_a_failed_repository_stops_no_other(
 ):
     for each in (repository, *(world.connected_repository(company) for _ in range(5))):
         scanned(each)
-    table.put_all([{**keys.latest_scan("rep_0", "0")._asdict()}], PREPARED)
+    table.put_all([{**keys.due_comparison("rep_0")._asdict()}], PREPARED)
     ticks = iter(range(10_000))
     monkeypatch.setattr(clock, "monotonic_source", lambda: next(ticks) * 0.05)
     runs = [sweep()["MatchedRepositories"] for _ in range(12)]
@@ -229,4 +389,4 @@ def test_a_disconnected_repository_leaves_nothing(sweep, company, repository, no
     for _ in range(2):
         sweep()
         now.advance(SETTLED_AFTER_SECONDS)
-    assert (items(company), due(repository)) == ([], [])
+    assert (items(company), stored(repository)) == ([], ([], None))

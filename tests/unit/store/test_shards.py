@@ -21,6 +21,7 @@ WRITES = {
     "SCAN_QUEUE": 4,
     "SCAN_SCHEDULE": 4,
     "DELETIONS": 3,
+    "LATEST_SCANS": 2,
     "ADVISORIES": 3,
     "FEEDBACK": 2,
 }

@@ -9,6 +9,7 @@ import yaml
 
 from controlplane.platform.core.priorities import Priority
 from openassent_analysis.catalogue import catalogue
+from openassent_analysis.libraries import libraries, parse
 from sweeper.advisories import LIST, Advisory, advisories, is_within
 
 RANGE = re.compile(r"\*|(?:(?:>=|<)?\d+\.\d+\.\d+(?: <\d+\.\d+\.\d+)?)(?: \|\| >=\d+\.\d+\.\d+ <\d+\.\d+\.\d+)*")
@@ -41,6 +42,14 @@ def test_an_entry_has_all_fields_in_their_format(entry):
 def test_the_inventory_finds_the_package_and_the_fixed_version_is_not_affected(advisory):
     assert advisory.package in catalogue().packages
     assert advisory.fixed is None or not is_within(advisory.fixed, advisory.affected)
+
+
+def test_no_advisory_repeats_what_the_rules_say_of_a_consent_library():
+    for it in advisories():
+        library = libraries().get(it.package)
+        if library is not None and not it.withdrawn:
+            assert not library.unmaintained, it.id
+            assert library.below is None or (it.fixed and parse(it.fixed) > library.below), it.id
 
 
 @pytest.mark.parametrize(

@@ -100,8 +100,10 @@ class Listing:
         for sign in self._technologies.signs_of(path):
             if sign not in self.signs or nearness(path) < nearness(self.signs[sign]):
                 self.signs[sign] = path
-        most = MAX_LOCK_FILE_BYTES if manifests.is_lock_file(path) else MAX_MANIFEST_BYTES
-        if not manifests.is_manifest(path) or size > most:
+        if not manifests.is_manifest(path):
+            return False
+        if size > (MAX_LOCK_FILE_BYTES if manifests.is_lock_file(path) else MAX_MANIFEST_BYTES):
+            self.truncated = True
             return False
         self._manifests.append(path)
         if len(self._manifests) >= 4 * MAX_MANIFESTS:

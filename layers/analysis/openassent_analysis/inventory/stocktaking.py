@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping
 from functools import cache
+from math import inf
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -17,7 +18,7 @@ from openassent_analysis.findings import Loads
 from openassent_analysis.inventory import manifests
 from openassent_analysis.inventory.listing import MAX_LOCK_FILE_BYTES, Listing
 from openassent_analysis.inventory.technologies import DEFAULT, FRAMEWORK, PACKAGE_MANAGER, Sign, technologies
-from openassent_analysis.libraries import show_newest
+from openassent_analysis.libraries import newest_allowed, show_newest
 from openassent_analysis.report import Examine, Part, Request
 from openassent_analysis.rules import rules
 
@@ -110,12 +111,19 @@ def _used(vendor: Vendor) -> UsedVendor:
     return UsedVendor(id=vendor.id, name=vendor.name, category=vendor.category)
 
 
+def _newest_version(package: VendorPackage) -> tuple[float, ...]:
+    """Returns a sort key: unknown versions come last."""
+    return newest_allowed(package.newest or "") or (inf,)
+
+
 class _Stock:
     """Everything found so far. The manifests come first, nearest to the root first."""
 
     def __init__(self) -> None:
         self.vendors: dict[str, UsedVendor] = {}
         self._technologies: dict[Sign, Technology] = {}
+        # By vendor and package: each manifest that names it.
+        self._packages: dict[str, dict[str, list[VendorPackage]]] = {}
         # By package: the folder of each lock file and the version, nearest to the root first.
         self._locked: dict[str, list[tuple[str, str]]] = {}
 
@@ -130,15 +138,18 @@ class _Stock:
         elif part.kind == manifests.LOCKED:
             self._locked.setdefault(part.package, []).append((path.rpartition("/")[0], part.version))
         elif (vendor := catalogue().vendors.get(part.id)) and part.package in vendor.packages:
-            used = self.vendors.get(vendor.id) or _used(vendor)
-            if len(used.packages) < MAX_PACKAGES and part.package not in {it.name for it in used.packages}:
-                package = VendorPackage(part.package, part.version or None, path)
-                used = used._replace(packages=(*used.packages, package))
-            self.vendors[vendor.id] = used
+            self.vendors.setdefault(vendor.id, _used(vendor))
+            named = self._packages.setdefault(vendor.id, {})
+            if part.package in named or len(named) < MAX_PACKAGES:
+                named.setdefault(part.package, []).append(VendorPackage(part.package, part.version or None, path))
 
     def resolved(self, used: UsedVendor) -> UsedVendor:
-        """Returns the vendor with the newest version of each npm package: of the nearest lock file, or as allowed."""
-        return used._replace(packages=tuple(map(self._resolve, used.packages)))
+        """Returns the vendor with its packages: of each, the manifest whose newest version is the lowest.
+
+        The newest version of an npm package is that of the nearest lock file, or as allowed.
+        """
+        named = self._packages[used.id].values()
+        return used._replace(packages=tuple(min(map(self._resolve, it), key=_newest_version) for it in named))
 
     def _resolve(self, package: VendorPackage) -> VendorPackage:
         folder, _, name = package.path.rpartition("/")

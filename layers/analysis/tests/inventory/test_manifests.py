@@ -10,7 +10,13 @@ from openassent_analysis import Limits
 from openassent_analysis.catalogue import catalogue
 from openassent_analysis.examine import examine
 from openassent_analysis.files import Skipped
-from openassent_analysis.inventory.listing import MAX_MANIFEST_BYTES, MAX_MANIFESTS, MAX_PATH, Listing
+from openassent_analysis.inventory.listing import (
+    MAX_LOCK_FILE_BYTES,
+    MAX_MANIFEST_BYTES,
+    MAX_MANIFESTS,
+    MAX_PATH,
+    Listing,
+)
 from openassent_analysis.inventory.manifests import is_manifest, parts_of
 from openassent_analysis.inventory.stocktaking import take_inventory
 from openassent_analysis.report import MAX_PARTS, Answer, Request, read_report, write_report
@@ -74,9 +80,23 @@ class TestDependencies:
             "apps/a/package.json": json.dumps({"dependencies": {"posthog-js": "1.0.0", "mixpanel-browser": "2"}}),
         }
         assert vendors(files) == {
-            "posthog": [("posthog-js", "^1.2.0", "package.json", "1.x")],
+            "posthog": [("posthog-js", "1.0.0", "apps/a/package.json", "1.0.0")],
             "mixpanel": [("mixpanel-browser", "2", "apps/a/package.json", "2.x")],
         }
+
+    def test_of_several_manifests_that_name_a_package_the_one_with_the_lowest_newest_version_counts(self):
+        for written, expected in (
+            (("^1.2.0", "1.10.0", "1.9.0"), 2),
+            (("latest", "^1.2.0", "^1.2.0"), 1),
+            (("latest", "latest", "latest"), 0),
+            (("1.2.x", "^1.2.0", "0.9.0 || 1.2.1"), 2),
+        ):
+            files = {
+                f"{'a/' * number}package.json": json.dumps({"dependencies": {"posthog-js": it}})
+                for number, it in enumerate(written)
+            }
+            ((package,),) = vendors(files).values()
+            assert package[2] == f"{'a/' * expected}package.json", written
 
     def test_a_packages_newest_version_is_that_of_the_nearest_lock_file_or_the_newest_allowed_one(self):
         def newest(written, **locks):
@@ -167,6 +187,17 @@ class TestLimits:
         deep = "a/" * (MAX_PATH // 2)
         assert vendors({f"{deep}package.json": manifest, f"{deep}b.js": "x"}) == {}
         assert vendors({"a/" * 60 + "package.json": manifest}) != {}
+
+    def test_an_inventory_without_a_manifest_or_lock_file_that_is_too_large_is_truncated(self):
+        for name, most in (("package.json", MAX_MANIFEST_BYTES), ("yarn.lock", MAX_LOCK_FILE_BYTES)):
+            for size, expected in ((most, False), (most + 1, True)):
+                listing = Listing()
+                listing.take(f"web/{name}", size)
+                assert listing.truncated is expected, (name, size)
+        listing = Listing()
+        listing.take("web/app.js", MAX_LOCK_FILE_BYTES + 1)
+        listing.take("node_modules/a/package.json", MAX_MANIFEST_BYTES + 1)
+        assert not listing.truncated
 
     def test_of_too_many_manifests_those_nearest_to_the_root_are_read(self):
         files = {f"a/{number:04}/package.json": "{}" for number in range(3 * MAX_MANIFESTS)}

@@ -11,7 +11,7 @@ from controlplane.platform.core import clock, ids
 from controlplane.platform.core.actions import Action
 from controlplane.platform.core.errors import Conflict, NotFound, RoleRequired
 from controlplane.platform.core.ids import ProjectId, RepositoryId
-from controlplane.platform.queues import deletion_items
+from controlplane.platform.queues import comparisons, deletion_items
 from controlplane.platform.table import keys
 from controlplane.platform.table.legs import set_expression
 from controlplane.platform.table.retry import WriteConflict, retry_on_conflict
@@ -295,7 +295,8 @@ def unlink_project(
 ) -> RepositoryItem:
     """Removes the project's link. If there is a caller, it must be an admin. Returns the updated repository.
 
-    The project's vendors forget the repository in the background, unless the project is deleted.
+    The project's vendors forget the repository in the background, and its packages are compared with the advisories
+    again, unless the project is deleted.
     Raises UnknownRepository, NotLinked, RoleRequired.
     """
 
@@ -310,6 +311,7 @@ def unlink_project(
         }
         if not is_deleted:
             legs["deletion"] = deletion_items.work_item(f"{deletion_items.UNLINKED}{repository_id}")
+            legs["comparison"] = comparisons.due_leg(repository_id)
         _transact(legs, _link_record(repository, links, project_id))
         return replace(repository, links=links)
 

@@ -22,6 +22,7 @@ from controlplane.platform.core import clock, ids
 from controlplane.platform.core.clock import expiry
 from controlplane.platform.core.ids import ProjectId, RepositoryId
 from controlplane.platform.core.settings import settings
+from controlplane.platform.queues import comparisons
 from controlplane.platform.queues.deletion_items import UNLINKED, DeletionItem
 from controlplane.platform.table import keys
 from controlplane.platform.table.keys import Key
@@ -153,14 +154,21 @@ def _delete_items(subject: Subject, items: list[dict[str, Any]]) -> None:
 
 
 def remove_links(subject: Subject, after: str | None) -> str | None:
-    """Removes the project's links to repositories."""
+    """Removes the project's links to repositories. Those that were scanned for it are due for a comparison.
+
+    A comparison may still store an item of the project until the final pass, which has deleted that item before.
+    """
     page = subject.page(keys.REPOSITORY_PREFIX, after)
     for item in page.items:
         if any(link["projectId"] == subject.subject_id for link in item["links"]):
             with suppress(NotLinked, UnknownRepository):
                 project_id = ProjectId.stored(subject.subject_id)
                 repositories.unlink_project(RepositoryId.stored(item["repositoryId"]), project_id, is_deleted=True)
-        _delete_latest_scans(item["repositoryId"], ProjectId.stored(subject.subject_id).local)
+        latest = keys.latest_scan(item["repositoryId"], ProjectId.stored(subject.subject_id).local)
+        if table.get(latest) is not None:
+            table.put(comparisons.due_leg(item["repositoryId"]), Unrecorded.CLEANUP)
+            if subject.final:
+                table.delete(Delete(latest), Unrecorded.CLEANUP)
     return page.next_sk
 
 
@@ -201,13 +209,15 @@ def remove_history(subject: Subject, after: str | None) -> str | None:
     """Deletes the history of the repository's findings, the records of its reports, and which scans are its latest."""
     page = table.query(keys.finding_history_pk(subject.subject_id), after=after, limit=_PAGE, consistent=True)
     _delete(page.items)
-    _delete_latest_scans(subject.subject_id)
+    _forget_scans(subject.subject_id)
     return page.next_sk
 
 
-def _delete_latest_scans(repository_id: str, project_local: str = "") -> None:
-    prefix = keys.latest_scan(repository_id, project_local).sk
+def _forget_scans(repository_id: str) -> None:
+    """Deletes which scans are the repository's latest, and that they are due for a comparison."""
+    prefix = keys.latest_scan(repository_id, "").sk
     _delete(table.query(keys.latest_scans_pk(repository_id), prefix=prefix, consistent=True).items)
+    table.delete(Delete(keys.due_comparison(repository_id)), Unrecorded.CLEANUP)
 
 
 # Organizations
@@ -247,7 +257,7 @@ def remove_repositories(subject: Subject, after: str | None) -> str | None:
     page = subject.page(keys.REPOSITORY_PREFIX, after)
     for item in page.items:
         _delete_partition(keys.finding_history_pk(item["repositoryId"]))
-        _delete_latest_scans(item["repositoryId"])
+        _forget_scans(item["repositoryId"])
     if subject.final:
         _delete(page.items)
     return page.next_sk

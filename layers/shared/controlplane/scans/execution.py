@@ -17,7 +17,7 @@ from controlplane.platform.core.actions import Action
 from controlplane.platform.core.ids import ProjectId, ScanId
 from controlplane.platform.core.observability import describe, logger
 from controlplane.platform.core.settings import settings
-from controlplane.platform.queues import deletion_items, events
+from controlplane.platform.queues import comparisons, deletion_items, events
 from controlplane.platform.queues.outbox import Entry
 from controlplane.platform.queues.worker import Delayed, LeftToSweep, Postponed, Rejected, is_last_delivery
 from controlplane.platform.table import keys, leases
@@ -146,6 +146,7 @@ def complete_scan(
     else:
         latest = keys.latest_scan(scan.repository_id, ProjectId.stored(scan.project_id).local)
         legs["latest"] = Put({**latest._asdict(), "projectId": scan.project_id, "scanId": scan.scan_id})
+        legs["comparison"] = comparisons.due_leg(scan.repository_id)
         if settings.finding_retention_days:
             legs["supersedes"] = deletion_items.work_item(scan.scan_id)
     record = Recorded(

@@ -152,15 +152,23 @@ def scan_inventory(scan_id: str) -> Key:
     return Key(scan_pk(scan_id), "INVENTORY")
 
 
-# A project's latest scan of the repository's production branch. `matched` is the edition of the list of advisories with
-# which its inventory was compared.
-# {pk: ADVISORIES#17, sk: rep_2f…#01j…, projectId: prj_2f…, scanId: scn_2f…, matched: 5f0c…}
+# A project's latest scan of the repository's production branch.
+# {pk: LATESTSCANS#17, sk: rep_2f…#01j…, projectId: prj_2f…, scanId: scn_2f…}
 def latest_scan(repository_id: str, project_local: str) -> Key:
     return Key(latest_scans_pk(repository_id), f"{repository_id}#{project_local}")
 
 
 def latest_scans_pk(repository_id: str) -> str:
-    return f"ADVISORIES#{shard_of(repository_id, shards.ADVISORIES)}"
+    return f"LATESTSCANS#{shard_of(repository_id, shards.LATEST_SCANS)}"
+
+
+LATEST_SCANS_PKS = tuple(f"LATESTSCANS#{shard}" for shard in range(shards.LATEST_SCANS))
+
+
+# A repository whose latest scans are to be compared with the list of advisories. Each event has another `change`.
+# {pk: ADVISORIES#17, sk: rep_2f…, change: 01j…}
+def due_comparison(repository_id: str) -> Key:
+    return Key(f"ADVISORIES#{shard_of(repository_id, shards.ADVISORIES)}", repository_id)
 
 
 ADVISORIES_PKS = tuple(f"ADVISORIES#{shard}" for shard in range(shards.ADVISORIES))
