@@ -147,7 +147,7 @@ openapi: .venv/.ready node_modules/.ready ## Generate docs/openapi.json from the
 
 sdk: $(SDK) ## Generate the SDK's models and operations from docs/openapi.json, and its synchronous client
 
-$(SDK): docs/openapi.json $(wildcard cli/src/openassent/_async/*.py scripts/sdk/*.py) cli/src/openassent/errors.py \
+$(SDK): docs/openapi.json $(wildcard cli/src/openassent/_async/*.py scripts/sdk/*.*) cli/src/openassent/errors.py \
 		$(addprefix scripts/reference/,calls.py forms.yaml samples.py) .tools/sdk/.ready
 	@.tools/sdk/bin/python -m scripts.sdk
 

@@ -11,8 +11,7 @@ from controlplane.code_host.github.app_auth import READ_CODE, WRITE_ISSUES
 from controlplane.code_host.github.client import App, Repository
 from controlplane.code_host.github.reviews import READ_PULL_REQUESTS, WRITE_CHECKS
 from ops.arguments import new_group, parse_full_name
-from ops.errors import NotFound, Refused
-from ops.output import Result
+from ops.output import NotFound, Refused, Result
 
 REQUIRED_PERMISSIONS = dict(READ_CODE + WRITE_ISSUES + READ_PULL_REQUESTS + WRITE_CHECKS)
 REQUIRED_EVENTS = ("check_run", "issues", "pull_request", "push", "repository")

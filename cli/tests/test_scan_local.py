@@ -10,7 +10,7 @@ import pytest
 
 from analysis_testing.warm_sandbox import warm_sandboxes
 from cli.tests.support.shell import run, run_git
-from openassent_cli.exits import Exit
+from openassent_cli.problems import Exit
 from tests.support.sarif import check_sarif
 
 TRACKER = '<script async src="https://www.googletagmanager.com/gtag/js?id=G-12345"></script>\n'

@@ -18,7 +18,7 @@ from cli.tests.support.script import ADDRESS, SECRET, failure
 from cli.tests.support.shell import Ended, run
 from openassent_cli import credentials, profiles
 from openassent_cli.credentials import Tokens
-from openassent_cli.exits import Exit
+from openassent_cli.problems import Exit
 from openassent_cli.profiles import Profile
 from scripts.reference.calls import COMMANDS
 from tests.support.each import each

@@ -91,7 +91,8 @@ class Issue(Wire):
     first_seen_at: Timestamp = Field(description="The time a scan of the repository first found it.")
     vendor: FindingVendor | None = Field(description="The vendor that the finding is about, if it is a single one.")
     decisions: list[AppliedDecision] = Field(
-        description="The decisions on the finding's vendors, if all are decided on. It isn't raised as open then."
+        description="The decisions on the finding's vendors. If it is about loading them and all are ignored, it isn't "
+        "raised as open."
     )
 
     @classmethod

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from code_audit.fields import REPOSITORY_ID, SCAN_ID, TIME, FindingsExpireAt, expiry_of
 from controlplane.platform.http.envelope import Wire
-from controlplane.scans.items import STAGES, Access, ScanItem, Stage, Status, Trigger
+from controlplane.scans.items import STAGES, Access, ScanItem, Stage, Status
 from controlplane.scans.reads import Inventory
 
 
@@ -92,7 +92,9 @@ class ScanInventory(Wire):
     )
 
 
-StageStatus = Annotated[str, Field(json_schema_extra={"enum": ["pending", "running", "completed", "failed"]})]
+StageStatus = Annotated[
+    str, Field(json_schema_extra={"enum": ["pending", "running", "completed", "failed", "canceled"]})
+]
 
 
 class Progress(Wire):
@@ -166,15 +168,6 @@ class Coverage(Wire):
     )
 
 
-# A push isn't a trigger of its own, because clients know only these three.
-_TRIGGERS: dict[Trigger, str] = {
-    "manual": "manual",
-    "push": "scheduled",
-    "scheduled": "scheduled",
-    "pull_request": "pull_request",
-}
-
-
 class Scan(Wire):
     """An analysis of a repository at a commit."""
 
@@ -195,13 +188,15 @@ class Scan(Wire):
         examples=["repository"],
     )
     trigger: str = Field(
-        description="What triggered the scan: `manual`, `pull_request`, or `scheduled`, which is also a push to the "
-        "production branch.",
+        description="What triggered the scan: `manual`, `push` (to the production branch), `scheduled`, or "
+        "`pull_request`.",
         examples=["manual"],
     )
     status: Status = Field(description="The status of the scan.", examples=["completed"])
     access: Access = Field(
-        description="Which findings are readable: all, the three most urgent, or none.", examples=["free-preview"]
+        description="Which findings are readable: all, up to three, or none. On plans without full scans, each scan is "
+        "a free preview. New scans are never `locked`.",
+        examples=["free-preview"],
     )
     unlock_credits: int | None = Field(
         ge=0,
@@ -235,7 +230,7 @@ class Scan(Wire):
             id=scan.scan_id,
             pull_request_number=scan.cause.pull_request_number,
             scope="repository" if scan.cause.pull_request_number is None else "pull_request",
-            trigger=_TRIGGERS[scan.cause.trigger],
+            trigger=scan.cause.trigger,
             unlock_credits=None if scan.findings_expired or scan.failure else scan.unlock_credits,
             findings_expire_at=expiry_of(scan),
             **more,

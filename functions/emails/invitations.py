@@ -3,7 +3,7 @@
 from controlplane.notify import subscriptions
 from controlplane.notify.mail_messages import SendInvitation
 from controlplane.notify.mails import MailId, NotClaimed
-from controlplane.organizations import invitations, invitees, resends
+from controlplane.organizations import invitations, invitees, sending
 from controlplane.organizations import store as organizations
 from controlplane.organizations.items import InvitationItem, MailOutcome, OrganizationItem
 from controlplane.platform.core import ids
@@ -30,15 +30,15 @@ def send_invitation(message: SendInvitation) -> None:
         return
     invitation = found.invitation
     if found.is_blocked:
-        resends.record_mail(invitation, "sent")
+        sending.record_mail(invitation, "sent")
         return
     try:
         deliver(_draft(invitation, found.organization))
     except NotClaimed as change:
         if outcome := _outcome_of(change, invitation):
-            resends.record_mail(invitation, outcome)
+            sending.record_mail(invitation, outcome)
     else:
-        resends.record_mail(invitation, "sent")
+        sending.record_mail(invitation, "sent")
 
 
 def mail_id_of(invitation: InvitationItem) -> MailId:

@@ -1,5 +1,6 @@
 """The content of a pull request's report: the state of its check run, annotations, and the comment."""
 
+from dataclasses import replace
 from typing import Literal, NamedTuple
 
 from controlplane.code_host.github.reviews import TEXT_LIMIT, Annotation, CheckState
@@ -56,7 +57,7 @@ def _not_scanned(reason: str) -> CheckState:
 
 def _of_scan(scan: ScanItem, repository: RepositoryItem) -> Outcome:
     if scan.status == "canceled":
-        return Outcome(SUPERSEDED)
+        return Outcome(replace(SUPERSEDED, summary=scan.failure.message) if scan.failure else SUPERSEDED)
     if scan.status == "failed":
         return Outcome(_not_scanned(scan.failure.message if scan.failure else "The scan failed."))
     if scan.is_open:

@@ -11,6 +11,7 @@ from controlplane.platform.queues.messages import HostEvent
 from controlplane.platform.table import keys
 from controlplane.platform.table.table import Put, table
 from controlplane.scans import failures, queue, reads
+from controlplane.scans.failures import superseded_by
 from controlplane.scans.items import Cause, QueuedScan, Work
 from controlplane.scans.queue import is_wanted, start_next
 from github_events.access import find_connected
@@ -115,12 +116,11 @@ def _close(repository: RepositoryItem, number: int) -> None:
 
 def _cancel_superseded(repository: RepositoryItem, project_id: ProjectId, number: int) -> None:
     """Cancels the repository's active scan if it is an outdated one of this pull request."""
-    stored = table.get(repository.key)
-    if stored is None or not stored.get("activeRequestId"):
-        return
-    work: Work = reads.get_active_work(stored)
-    if work.project_id != project_id or work.cause.pull_request_number != number:
+    work = reads.find_active_work(repository.key)
+    if work is None or work.project_id != project_id or work.cause.pull_request_number != number:
         return
     item = pull_requests.find(repository.repository_id, project_id, number)
-    if item is None or item.closed or item.request_id != stored["activeRequestId"]:
-        failures.cancel_superseded(work)
+    if item is None or item.closed:
+        failures.cancel_superseded(work, "The pull request was closed.")
+    elif item.request_id != work.request_id:
+        failures.cancel_superseded(work, superseded_by(item.head_sha))

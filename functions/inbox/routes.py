@@ -68,14 +68,19 @@ RepositoryFilter = Annotated[
     str | None,
     Query(
         alias="repositoryId",
-        description="Returns only code findings in this repository.",
+        description="Returns only findings in this repository: in its code, and advisories about its packages.",
         examples=["rep_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"],
         **_ID,
     ),
 ]
 VendorFilter = Annotated[
     str | None,
-    Query(alias="vendorId", description="Returns only runtime findings of this vendor.", examples=["segment"], **_ID),
+    Query(
+        alias="vendorId",
+        description="Returns only findings about this vendor, of code and websites.",
+        examples=["segment"],
+        **_ID,
+    ),
 ]
 Since = Annotated[
     Time | None,

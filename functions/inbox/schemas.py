@@ -132,7 +132,9 @@ class InboxItem(Wire):
     project_id: str | None = Field(
         description="The project that the finding concerns.", examples=["prj_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"]
     )
-    repository_name: str | None = Field(description="The repository of a code finding.", examples=["shop"])
+    repository_name: str | None = Field(
+        description="The repository of a code finding, or of an advisory about a package.", examples=["shop"]
+    )
     github_issue: GithubIssue | None = Field(description="The issue that was opened for the finding, or linked to it.")
     runtime_vendor: RuntimeVendor | None = Field(description="The vendor to decide about, for a runtime finding.")
     updated_at: str = Field(
@@ -248,9 +250,13 @@ class InboxItemDetail(InboxItem):
     evidence: list[Evidence] = Field(description="The evidence for the finding.")
     status_reason: str | None = Field(description="The reason for the last change of status.", examples=[None])
     resolved_by: ResolvedBy | None = Field(description="The scan that resolved the item, if a scan did.")
+    vendor_ids: list[str] = Field(
+        description="The vendors that a code finding is about.",
+        examples=[["google-analytics"]],
+    )
     decisions: list[AppliedDecision] = Field(
-        description="The decisions on the vendors of a code finding. Empty unless all of them are decided on, in which "
-        "case the finding isn't raised as open."
+        description="The decisions on these vendors. A finding about loading them isn't raised as open if all are "
+        "ignored."
     )
     locked_findings: LockedFindings | None = Field(
         description="Set for the item that announces a repository's locked findings, and null for every finding."

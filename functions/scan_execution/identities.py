@@ -40,6 +40,10 @@ class Sight(NamedTuple):
             return path == WHOLE_PROJECT and self.asks_for_consent
         return covers(path, self.uncertain, self.root_directory, asks_for_consent=self.asks_for_consent)
 
+    def knows(self, path: str) -> bool:
+        """Returns whether the scan knows what is in the file, also because it isn't in the scanned folder."""
+        return path not in self.uncertain and (self.read is None or path in self.read)
+
     def misses(self, known: HistoryItem) -> bool:
         """Returns whether a finding that the scan didn't report is gone: no other linked project still has it."""
         elsewhere = set(known.project_ids) & set(self.linked) - {self.project_id}

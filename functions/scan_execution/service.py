@@ -31,13 +31,12 @@ from controlplane.scans.items import Coverage, CoveredKind, Failure, ScanItem, S
 from controlplane.scans.reads import stored_leg
 from openassent_analysis import Analysis
 from openassent_analysis.files import NOT_ANALYZED
+from openassent_analysis.findings import ENDS
 from openassent_analysis.fixes import Project
-from openassent_analysis.inventory.inventories import Inventory
 from openassent_analysis.inventory.listing import Listing
-from openassent_analysis.inventory.stocktaking import take_inventory, with_loads
+from openassent_analysis.inventory.stocktaking import Inventory, take_inventory, with_loads
 from openassent_analysis.kinds import with_not_assessed
 from openassent_analysis.report import ANOTHER_LOOK, Answer, Examine, Request
-from openassent_analysis.result import ENDS
 from openassent_analysis.sandbox import Sandbox
 from scan_execution import folders, workspace
 from scan_execution.identities import Unread

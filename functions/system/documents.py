@@ -15,6 +15,7 @@ from fastapi import Response
 from controlplane.platform.core.errors import RouteNotFound
 from controlplane.platform.core.settings import settings
 from controlplane.platform.core.urls import dashboard_base_url, public_base_url
+from controlplane.platform.http.conditional import is_current
 
 _REFERENCE = Path(__file__).parent / "reference"
 _ERRORS = "errors"
@@ -145,10 +146,11 @@ def _written(address: str, suffix: str) -> str:
 
 def _answer(path: Path, if_none_match: str | None) -> Response:
     """Returns the file, or 304 if the client's copy is current."""
-    content, etag = _read(path, public_base_url(), dashboard_base_url(), settings.contact_email or _MAIL_ADDRESS)
+    contact = settings.contact
+    address = contact if contact and "://" not in contact else _MAIL_ADDRESS
+    content, etag = _read(path, public_base_url(), dashboard_base_url(), address)
     kept = "public, max-age=31536000, immutable" if path.suffix in _HASHED else "public, max-age=300"
     headers = {**_HEADERS, "cache-control": kept, "etag": etag, "vary": "Accept-Encoding"}
-    known = {tag.strip().removeprefix("W/") for tag in (if_none_match or "").split(",")}
-    if known & {etag.removeprefix("W/"), "*"}:
+    if is_current(if_none_match, etag):
         return Response(status_code=304, headers=headers)
     return Response(content, headers={**headers, "content-type": _MEDIA_TYPES[path.suffix]})

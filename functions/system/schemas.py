@@ -23,7 +23,7 @@ class Health(Wire):
 
 
 class Region(Wire):
-    """A region in which consent instances run."""
+    """A region in which the configurations of consent instances are served."""
 
     id: str = Field(description="The `region` to send when creating a project.", examples=["eu-central"])
     label: str = Field(description="The display name.", examples=["Europe (Frankfurt)"])

@@ -175,7 +175,7 @@ def list_issues(
 
 @router.post(_REPOSITORY + "/issues", status_code=201)
 def create_issue(host: Host, found: WritesIssues, sent: NewIssue, base: Base) -> dict[str, Any]:
-    stored = host.issues.create(found.owner, found.name, sent.title, sent.body, sent.labels)
+    stored = host.create_issue(found.owner, found.name, sent.title, sent.body, sent.labels)
     return shapes.issue(found, stored, base)
 
 

@@ -107,7 +107,7 @@ def show_issue(view: View, number: int) -> HTMLResponse:
 
 @router.post(_REPOSITORY + "/issues/{number}/state")
 def set_issue_state(view: View, number: int, fields: Fields) -> RedirectResponse:
-    issue = view.host.issues.set_state(*view.names, number, "closed" if fields.get("state") == "closed" else "open")
+    issue = view.host.set_issue_state(*view.names, number, "closed" if fields.get("state") == "closed" else "open")
     view.webhooks.issue(view.repository, issue, view.base)
     return view.go(f"issues/{number}")
 

@@ -84,6 +84,11 @@ class Records:
     def next_number(self) -> int:
         return 1 + len(self.issues) + len(self.pull_requests)
 
+    def add_issue(self, title: str, body: str | None, labels: Sequence[str]) -> StoredIssue:
+        now = int(clock.now())
+        self.issues.append(StoredIssue(self.next_number(), title, body, [*labels], now, now))
+        return self.issues[-1]
+
     def get_issue(self, number: int) -> StoredIssue:
         return _get(self.issues, lambda it: it.number == number)
 
@@ -167,26 +172,3 @@ class Store:
 
     def _path(self, owner: str, name: str) -> Path:
         return self._root / owner / f"{name}.json"
-
-
-class Issues:
-    """The issues in a store."""
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
-
-    def create(self, owner: str, name: str, title: str, body: str | None, labels: Sequence[str]) -> StoredIssue:
-        now = int(clock.now())
-        with self._store.change(owner, name) as records:
-            issue = StoredIssue(records.next_number(), title, body, [*labels], now, now)
-            records.issues.append(issue)
-        return issue
-
-    def set_state(self, owner: str, name: str, number: int, state: str) -> StoredIssue:
-        """Closes or reopens the issue. Raises Denied if it doesn't exist."""
-        with self._store.change(owner, name) as records:
-            return records.set_issue_state(number, state)
-
-    def list(self, owner: str, name: str) -> list[StoredIssue]:
-        """Returns the issues, oldest first."""
-        return self._store.read(owner, name).issues

@@ -36,18 +36,7 @@ from dashboard.findings import highlighting
 from device_auth.dialect import OAuthForm
 from github_events import reports
 from issue_creation import text as issue_text
-from openassent_analysis import (
-    addresses,
-    engine,
-    files,
-    gating,
-    libraries,
-    manifests,
-    mechanisms,
-    report,
-    secrecy,
-    unknown,
-)
+from openassent_analysis import addresses, engine, files, gating, libraries, mechanisms, report, secrecy, unknown
 from openassent_analysis.blocks import Block
 from openassent_analysis.calls import calls as vendor_calls
 from openassent_analysis.catalogue import catalogue
@@ -59,7 +48,7 @@ from openassent_analysis.inventory import manifests as stocked
 from openassent_analysis.inventory.listing import Listing
 from openassent_analysis.limits import Limits
 from openassent_analysis.links import Links
-from openassent_analysis.prose import Content
+from openassent_analysis.modules import Content
 from openassent_analysis.report import OWN, USES, Report
 from openassent_analysis.sites import Sites
 from openassent_analysis.sources import Source
@@ -248,7 +237,7 @@ def _listed(text: str) -> None:
 def _library(text: str) -> None:
     for library in islice(libraries.libraries().values(), 3):
         libraries.newest_is_outdated(library, text)
-        manifests._rule_of(library, text)
+        libraries._rule_of(library, text)
 
 
 def _explain_problems(text: str) -> None:

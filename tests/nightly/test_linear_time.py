@@ -31,8 +31,8 @@ _MANY = {"finditer", "findall", "split", "sub", "subn", "scanner"}
 # The tests measure CPU time. On a busy machine, wall-clock time may be far longer.
 pytestmark = pytest.mark.timeout(2400)
 # Only compile the text of rules and of calls; `rule_patterns` and `call_patterns` collect all of it. What compiles the
-# names of templates has an adapter.
-_COMPILE_DATA = ("analysis.conditions:", "analysis.calls:", "analysis.prose:")
+# names of templates has an adapter, and what `reading` compiles is in constants of other modules.
+_COMPILE_DATA = ("analysis.conditions:", "analysis.calls:", "analysis.modules:", "analysis.reading:")
 
 
 class _NoTable:
@@ -103,7 +103,7 @@ class TestExpressions:
     def test_every_expression_is_found(self):
         hidden = [place for module in expressions.modules() for place in expressions.hidden_expressions(module)]
         assert [place for place in hidden if not any(known in place for known in _COMPILE_DATA)] == []
-        assert len(hidden) <= 8
+        assert len(hidden) <= 9
         # If nothing were found, nothing would fail.
         assert len({id(found.pattern) for found in expressions.patterns()}) > 80
         assert len(list(rule_patterns())) > 60

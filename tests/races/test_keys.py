@@ -19,9 +19,9 @@ from controlplane.platform.table import keys
 from controlplane.platform.table.legs import encode_item
 from controlplane.platform.table.table import table
 from tests.races.stage import Stage, faults, race
+from tests.races.threads import run_repeatedly
 from tests.races.verdicts import check_first
 from tests.support.api import Reply
-from tests.support.threads import run_repeatedly
 from tests.support.world import World
 
 WIDE = {"inbox.read", "projects.read"}

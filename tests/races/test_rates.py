@@ -10,11 +10,11 @@ from controlplane.platform.core.settings import settings
 from controlplane.platform.core.tokens import digest
 from controlplane.platform.table import keys, refusals, waiting
 from controlplane.platform.table.table import Update, table
+from tests.races.faults import Kind
+from tests.races.schedules import every_call
 from tests.races.stage import RACE_TIME, faults, race
-from tests.support.faults import Kind
-from tests.support.schedules import every_call
+from tests.races.threads import run_repeatedly
 from tests.support.table import PREPARED
-from tests.support.threads import run_repeatedly
 from tests.support.world import World
 
 MINUTE = int(RACE_TIME) // 60
@@ -120,7 +120,7 @@ def test_racing_refusals_of_a_caller_are_recorded_exactly_up_to_the_bound(stage)
     world = stage.fresh()
     company = world.company()
     key = world.key(company)
-    refusals.forget_full()
+    refusals._full.clear()
     outcomes = run_repeatedly([lambda: stage.api.get("/v1/projects/prj_unknown", key)] * 8, times=5)
     replies = [outcome.get() for outcome in outcomes]
     assert {reply.status for reply in replies} == {404}

@@ -8,7 +8,7 @@ from controlplane.platform.core.settings import settings
 from controlplane.scans.findings import FindingItem, PublishedFinding
 from controlplane.scans.items import Comparison, Progress, ScanItem
 from controlplane.scans.sarif import to_sarif
-from scripts.rule_texts import RULE_TEXTS, describe
+from scripts.rule_texts import RULE_TEXTS, VENDOR_IDS, describe, describe_vendors
 from tests.support.audits import make_issue
 from tests.support.code_host import SHA
 from tests.support.sarif import check_sarif
@@ -92,6 +92,7 @@ def test_a_removed_rule_has_texts_without_its_findings_names():
 
 def test_the_texts_about_rules_are_those_of_the_analysis():
     assert RULE_TEXTS.read_text() == describe(), "run `make openapi`"
+    assert VENDOR_IDS.read_text() == describe_vendors(), "run `make openapi`"
 
 
 def test_a_rule_has_help_and_the_severity_of_its_worst_finding():

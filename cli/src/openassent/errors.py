@@ -6,8 +6,7 @@ from typing import Any, TypeVar
 import httpx
 from pydantic import BaseModel, ValidationError
 
-from openassent._bodies import json_of
-from openassent._retry_after import seconds_of
+from openassent._bodies import json_of, seconds_of
 from openassent.models import Problem
 
 M = TypeVar("M", bound=BaseModel)

@@ -11,10 +11,9 @@ from rich.console import Console
 from rich.markup import escape
 
 from openassent import ApiError, AssentError, ConnectionFailed, InvalidArgument
-from openassent_cli.exits import Exit
 from openassent_cli.extras import installation
 from openassent_cli.printable import printable
-from openassent_cli.problems import Problem
+from openassent_cli.problems import Exit, Problem
 
 _CODES = {
     400: Exit.USAGE,

@@ -4,8 +4,7 @@ from collections.abc import Iterable
 from typing import TypeVar
 
 from openassent import Assent
-from openassent_cli.exits import Exit
-from openassent_cli.problems import Problem, UnknownName
+from openassent_cli.problems import Exit, Problem, UnknownName
 
 Item = TypeVar("Item")
 

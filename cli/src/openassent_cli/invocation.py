@@ -18,9 +18,8 @@ from rich.console import Console
 from openassent import Assent, __version__
 from openassent._settings import base_address
 from openassent_cli import failures, finding, profiles
-from openassent_cli.exits import Exit
 from openassent_cli.printable import printable
-from openassent_cli.problems import NotSignedIn, Problem
+from openassent_cli.problems import Exit, NotSignedIn, Problem
 from openassent_cli.profiles import Profile
 from openassent_cli.session import ProfileAuth
 

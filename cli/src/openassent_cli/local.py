@@ -7,13 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from openassent_analysis import working_tree
-from openassent_analysis.baseline import EarlierFinding, compare, read_baseline
 from openassent_analysis.findings import Finding
 from openassent_analysis.sandbox import SandboxUnavailable
-from openassent_analysis.working_tree import ReportedFinding
+from openassent_analysis.working_tree import EarlierFinding, ReportedFinding, compare, read_baseline
 from openassent_cli import git
-from openassent_cli.exits import Exit
-from openassent_cli.problems import Problem
+from openassent_cli.problems import Exit, Problem
 
 
 @dataclass(frozen=True)

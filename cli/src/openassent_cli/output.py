@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import islice
+from operator import attrgetter
 from typing import TypeVar
 
 import typer
@@ -40,12 +41,14 @@ def print_json(value: object) -> None:
 
 def show_list(
     items: Iterable[Item],
-    columns: Sequence[tuple[str, Callable[[Item], object]]],
+    columns: Mapping[str, str | Callable[[Item], object]],
     *,
     limit: int | None = None,
     empty: str,
 ) -> None:
     """Prints items, or the first of them, as a table or as a JSON array. Says so if there are more.
+
+    columns: by title, the path of an attribute, or a function of the item.
 
     Unless standard output is a terminal, each item is one line without a header, and its columns end with a tab.
     """
@@ -56,7 +59,8 @@ def show_list(
     elif not shown:
         note(empty)
     else:
-        _print_rows([title for title, _ in columns], [[value(item) for _, value in columns] for item in shown])
+        values = [attrgetter(it) if isinstance(it, str) else it for it in columns.values()]
+        _print_rows([*columns], [[value(item) for value in values] for item in shown])
     if len(found) > len(shown):
         note(f"Only the first {limit} are shown. Use --limit to see more.")
 

@@ -16,8 +16,7 @@ import platformdirs
 from filelock import FileLock
 
 from openassent._settings import base_address
-from openassent_cli.exits import Exit
-from openassent_cli.problems import Problem
+from openassent_cli.problems import Exit, Problem
 
 DEFAULT = "default"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}\Z")

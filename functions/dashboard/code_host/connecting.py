@@ -34,7 +34,7 @@ _STATE, _OFFERS = "state of a GitHub callback", "offered repositories"
 
 
 class GithubOff(NotFound):
-    message = "Repositories can't be connected here. Ask the operator to connect them."
+    message = "Repositories can't be connected here. Ask {operator} to connect them."
 
 
 class CallbackLost(InvalidPayload):

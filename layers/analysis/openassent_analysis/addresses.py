@@ -17,6 +17,7 @@ from openassent_analysis.files import check_depth
 from openassent_analysis.gates.origins import in_project
 from openassent_analysis.gating import DEFAULT, WHOLE
 from openassent_analysis.limits import Limits
+from openassent_analysis.reading import resource
 from openassent_analysis.report import MAX_ADDRESSES, Address
 from openassent_analysis.sources import IMPORTS, NAME_AND_ALIAS, Source
 from openassent_analysis.values import members_of, values
@@ -24,19 +25,7 @@ from openassent_analysis.values import members_of, values
 # The language of a file of data, which is read only for the addresses in it.
 DATA: Final = "json"
 _OF_ANGULAR: Final = ".component.html"
-# A text without any of these parts of words loads no script and no frame.
-_LOADS: Final = (
-    "<script",
-    "<Script",
-    "<iframe",
-    "Frame",
-    "<Iframe",
-    "'script'",
-    '"script"',
-    "'iframe'",
-    '"iframe"',
-    "cript(",
-)
+_LOADS: Final = tuple(resource("frameworks")["loads"].splitlines())
 _PLACE: Final = re.compile(
     r"""(?:\bsrc\]?["']?\s{0,4}[:=,]\s{0,4}|[sS]cript\w{0,30}\(\s{0,4}|`(?=\$\{))["']?\{?\s{0,4}(?:(?:`(?:https?:)?(?://)?|["'](?:https?:)?//["']\s?\+\s?)?(?:\$\{)?\s{0,2})?"""
     r"""(?P<name>[A-Za-z_$][\w$]{0,60}(?:\.[A-Za-z_$][\w$]{0,60}){0,4})"""

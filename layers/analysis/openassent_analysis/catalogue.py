@@ -155,6 +155,10 @@ class Catalogue:
     def package(self, name: str) -> Vendor | None:
         return self._by_package.get(name)
 
+    @property
+    def packages(self) -> Mapping[str, Vendor]:
+        return self._by_package
+
 
 def suffixes(host: str) -> Iterator[str]:
     """Yields the host and every name above it, except the top-level domain. Yields nothing if it is no DNS name."""

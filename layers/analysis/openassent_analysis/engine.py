@@ -7,9 +7,10 @@ for all rules, and rules with equal candidates share one search.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from ast_grep_py import SgNode
 
@@ -18,8 +19,8 @@ from openassent_analysis.blocks import SCRIPTS, Block
 from openassent_analysis.calls import candidates as calls_in
 from openassent_analysis.catalogue import catalogue
 from openassent_analysis.conditions import Candidate, holds, matches
-from openassent_analysis.facts import distinct
 from openassent_analysis.files import Skipped, check_depth
+from openassent_analysis.findings import SEVERITIES
 from openassent_analysis.fingerprints import Fingerprints, shape_of, words
 from openassent_analysis.gates.options import GOOGLE
 from openassent_analysis.limits import Limits
@@ -204,3 +205,54 @@ def locate(
 def source_of(path: str, text: str, language: str) -> Source:
     template = read_template(path, text) if language in PAGES else None
     return Source(path, template.code if template else text, language, catalogue(), template)
+
+
+Found: TypeAlias = tuple[Rule, Candidate]
+Range: TypeAlias = tuple[int, int]
+
+# Recognizes any generated value by its name. The rules that recognize a provider's format say more.
+_BY_NAME: Final = "hard-coded-client-secret"
+# Is as severe as the rule about passwords, payment, and health data, which says more.
+_ANY_FIELD: Final = "personal-data-in-event"
+# Says that a tracker runs on refusal, as the finding about a tracker inside of it does.
+_ON_REFUSAL: Final = "tracker-runs-on-refusal"
+
+
+def distinct(found: Iterable[Found]) -> list[Found]:
+    """Returns the candidates without those that repeat a fact of another one. Keeps their order."""
+    everything = list(found)
+    trackers = sorted(_range(candidate)[0] for rule, candidate in everything if rule.category == "trackers")
+    best: dict[object, int] = {}
+    for index, (rule, candidate) in enumerate(everything):
+        if rule.id == _ON_REFUSAL and _contains(_range(candidate), trackers):
+            continue
+        fact = _fact(rule, candidate) or index
+        if fact not in best or _rank(rule) < _rank(everything[best[fact]][0]):
+            best[fact] = index
+    return [everything[index] for index in sorted(best.values())]
+
+
+def _fact(rule: Rule, candidate: Candidate) -> object:
+    """Returns the candidate's fact, which others may share, or None."""
+    if candidate.secrets:
+        return "secret", *candidate.secrets
+    if rule.category == "secrets":
+        return rule.id, candidate.text(None)
+    if rule.category == "personal-data":
+        return rule.category, _range(candidate)
+    return None
+
+
+def _rank(rule: Rule) -> tuple[bool, int, bool]:
+    return rule.id == _BY_NAME, SEVERITIES.index(rule.severity), rule.id == _ANY_FIELD
+
+
+def _range(candidate: Candidate) -> Range:
+    span, start = candidate.node.range(), candidate.block.start
+    return start + span.start.index, start + span.end.index
+
+
+def _contains(outer: Range, starts: list[int]) -> bool:
+    """Returns whether one of the sorted starts is inside a range. Then its whole node is, because trees nest."""
+    first = bisect_left(starts, outer[0])
+    return first < len(starts) and starts[first] < outer[1]

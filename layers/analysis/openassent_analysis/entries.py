@@ -7,8 +7,8 @@ from enum import Enum
 from functools import lru_cache
 from typing import Final
 
-from openassent_analysis.modules import COMPONENT_FILES
-from openassent_analysis.prose import CONTENT, is_for_content
+from openassent_analysis.modules import COMPONENT_FILES, CONTENT, is_for_content
+from openassent_analysis.reading import pattern_of, resource
 
 
 class Runs(Enum):
@@ -22,27 +22,13 @@ class Runs(Enum):
     NEVER = "never"
 
 
+_PATHS: Final = resource("paths")
 _SCRIPT: Final = re.compile(r"\.[cm]?[jt]sx?$")
-# Places whose files a framework runs: Next.js, Nuxt, Remix, SvelteKit, Gatsby, Astro, Docusaurus, Angular, Quasar.
-_FRAMEWORK: Final = re.compile(
-    r"(?:^|/)(?:(?:src/)?pages/|(?:src/|app/)?routes/|(?:src/|app/)?(?:layouts|plugins|boot)/[^/]+\.|(?:src/)?app/(?:[^/]++/){0,30}"
-    r"(?:page|layout|template|error|loading|not-found|global-error|default)\.[jt]sx?$)"
-    r"|(?:^|/)(?:_app|_document|_layout|\+(?:page|layout|error)|hooks\.client|entry[.-](?:client|server)|root|App|app"
-    r"|app\.component|gatsby-(?:browser|ssr|config|node)|(?:nuxt|docusaurus|astro|vite|next|svelte|rsbuild|vue)\.config"
-    r"|\.(?:vitepress|vuepress)/(?:config|theme/index)|src/router/index"
-    r"|instrumentation-client|Root|error)\.(?:client\.|server\.)?(?:[cm]?[jt]sx?|vue|svelte|astro)$"
-)
-_MAIN: Final = re.compile(
-    r"(?:^|(?:^|/)(?:src|app|client|frontend|web|www|public|js|assets|javascript|javascripts|packs|entrypoints|resources/js"
-    r"|scripts|static))/?(?:index|main|application|bootstrap|client|browser|server|entry|site|global)\.(?:[cm]?[jt]sx?|coffee)$"
-)
+_FRAMEWORK: Final = pattern_of(_PATHS["framework"])
+_MAIN: Final = pattern_of(_PATHS["main"])
 # The main file of a package in a workspace exports for other packages.
 _PACKAGE: Final = re.compile(r"(?:^|/)(?:packages|libs|modules)/[^/]+/(?:[^/]+/){0,2}index\.\w+$")
-_PARTIAL: Final = re.compile(
-    r"(?:^|/)(?:_[^/]*$|[^/]{1,60}[-_.]partial\.[\w.]{1,30}$|(?:_?partials?|_?includes?|incl?|parts|snippets|_?shared|fragments"
-    r"|_?components|widgets|embeds|blocks|elements?|template-parts|modules|mixins|macros)/)",
-    re.IGNORECASE,
-)
+_PARTIAL: Final = pattern_of(_PATHS["partial"], re.IGNORECASE)
 # Folders from which templates include text, also that of scripts. They aren't served.
 _INCLUDED: Final = re.compile(r"(?:^|/)_(?:includes|partials)/")
 _ENTRY: Final = re.compile(r"(?:^|/)(?:src|assets/js|resources/js|javascript)/(?:app|main|index|application)\.[jt]sx?$")
@@ -56,16 +42,7 @@ _BY_THEMSELVES: Final = (".py", ".yml", ".yaml", ".toml", ".json", *CONTENT)
 _OTHER_ENVIRONMENT: Final = re.compile(
     r"(?:^|/)config/(?!_default/|production/)[^/]{1,80}/(?:hugo|config|params)\.(?:toml|ya?ml|json)$"
 )
-# Copies that something newer has replaced, by their names, and the releases of a Subversion repository. Code that
-# loads one of them names it, and so does a template that extends one of Pug's further layouts.
-_REPLACED: Final = re.compile(
-    r"(?:^|/)(?:_?layouts?|base)[-_.]legacy\.[\w.]{1,30}$|(?:^|/)layout[-_.][\w-]{1,40}\.(?:pug|jade)$"
-    r"|(?:^|/)(?:[^/]{1,80}[-_. ])?(?:old|deprecated|backup|bak|unused|obsolete)\d{0,3}\.[\w.]{1,30}$"
-    r"|(?:[-_ ]copy| \(\d\))\.[\w.]{1,30}$|(?:^|/)copy[-_ ]of[-_ ]"
-    r"|(?:^|/)(?:_?(?:old|bak|backups?|unused|deprecated|obsolete)|_archived?)/"
-    r"|(?:^|/)tags/(?:v|release[-_]?)\d[\w.]{0,20}/",
-    re.IGNORECASE,
-)
+_REPLACED: Final = pattern_of(_PATHS["replaced"], re.IGNORECASE)
 # Components of React, which a page can't load as they are.
 _JSX: Final = (".tsx", ".jsx")
 

@@ -10,15 +10,15 @@ import time
 from collections.abc import Iterator
 from itertools import islice
 
-from openassent_analysis import addresses, files, manifests, site_configuration
-from openassent_analysis.choices import choices_in
+from openassent_analysis import addresses, files, libraries, site_configuration
 from openassent_analysis.engine import analyze_source, locate, source_of
 from openassent_analysis.fingerprints import Fingerprints
 from openassent_analysis.gates import providers
 from openassent_analysis.gating import OPEN, Gate, Gating, Unclear
 from openassent_analysis.inventory import manifests as inventory
 from openassent_analysis.limits import Limits
-from openassent_analysis.mechanisms import asks_for_consent, consent_managers, sets_consent_mode
+from openassent_analysis.mechanisms import asks_for_consent, choices_in, consent_managers, sets_consent_mode
+from openassent_analysis.reading import resource
 from openassent_analysis.report import ADDRESSES, GIVEN, MAX_LOADS, USES, Load, Match, Report
 from openassent_analysis.sites import traits_of, traits_of_manifest
 from openassent_analysis.sources import Source
@@ -26,53 +26,16 @@ from openassent_analysis.unknown import configured_names
 from openassent_analysis.uses import may_use, uses_of
 
 _SETTING_RULE = "site-generator-tracker"
-_TAG = b"%s<script src='https://static.hotjar.com/c/hotjar-1.js'></script>"
-# A condition in each syntax of templates.
-_TEMPLATES = (
-    ("a.twig", b"{% if app.consent %}"),
-    ("a.blade.php", b"@if (consent())"),
-    ("a.php", b"<?php if (consent()) { ?>"),
-    ("a.erb", b"<% if consent? %>"),
-    ("a.heex", b"<%= if @consent do %>"),
-    ("a.jsp", b"<c:if test='${consent}'>"),
-    ("a.cshtml", b"@if (consent) {"),
-    ("a.hbs", b"{{#if consent}}"),
-    ("a.tpl", b"{if $consent}"),
-    ("a.ftl", b"<#if consent>"),
-    ("a.vm", b"#if ($consent)"),
-    ("a.mako", b"% if consent:\n"),
-    ("a.vue", b"<script setup>import Giscus from '@giscus/vue'</script><Giscus v-if='consent' />"),
-    ("a.svelte", b"{#if consent}"),
-    ("a.astro", b"---\nconst id = 'a';\n---\n{consent && "),
-)
-# One file of each kind, so that everything loaded on first use is loaded before the sandbox is closed.
-_WARM_UP = (
-    ("a.html", "html", b"<script>\ngtag('event', 'a', { email: user.email });\n</script><p onclick='x()'>"),
-    ("a.html", "html", "<p>".encode("utf-16")),
-    ("a.js", "javascript", b"import a from 'mixpanel-browser';\ndocument.cookie = 'visitor_id=1'; \xff\n"),
-    (
-        "a.ts",
-        "typescript",
-        b"const clientSecret: string = 'q8ZtW3nLkP5rVx7YbD2sHfJm'; localStorage.setItem('uid', id);",
-    ),
-    ("a.tsx", "tsx", b"export default () => <Script src='https://static.hotjar.com/c/hotjar-1.js'>{`a()`}</Script>"),
-    ("a.py", "python", b"response.set_cookie('visitor_id', str(uuid4()), max_age=99999999)\n"),
-    ("package.json", "manifest", b'{"dependencies": {"cookieconsent": "3.1.0"}}'),
-    ("package.json", inventory.LANGUAGE, b'{"dependencies": {"posthog-js": "1.2.0"}, "packageManager": "yarn@1.22.0"}'),
-    ("pyproject.toml", inventory.LANGUAGE, b'[project]\ndependencies = ["django>=5.2"]\n[tool.uv]\n'),
-    ("_config.yml", "configuration", b"google_analytics: UA-98765432-1\n"),
-    ("hugo.toml", "configuration", b"[services.googleAnalytics]\nID = 'G-7K2M9XQ4TZ'\n"),
-    *((path, "html", _TAG % condition) for path, condition in _TEMPLATES),
-    ("a.pug", "html", b"if cookies.consent\n  script(src='https://static.hotjar.com/c/hotjar-1.js')\n"),
-    ("a.haml", "html", b"- if cookies[:consent]\n  %script{src: 'https://static.hotjar.com/c/hotjar-1.js'}\n"),
-    ("a.slim", "html", b"- if cookies[:consent]\n  script src='https://static.hotjar.com/c/hotjar-1.js'\n"),
-    ("Gemfile", inventory.LANGUAGE, b'gem "rails", "~> 8.0"\n'),
-    ("yarn.lock", "lock file", b'cookieconsent@^3.0.0:\n  version "3.1.0"\n'),
-)
+_TAG = "%s<script src='https://static.hotjar.com/c/hotjar-1.js'></script>"
+# Texts that aren't valid UTF-8.
+_ENCODED = (("a.html", "html", "<p>".encode("utf-16")), ("a.js", "javascript", b"document.cookie = 'a=1'; \xff\n"))
 
 
 def warm_up(limits: Limits) -> None:
-    for path, language, content in _WARM_UP:
+    """Examines one file of each kind, so that everything loaded on first use is loaded before the sandbox is closed."""
+    written = resource("warm-up")
+    plain = [*written["files"], *((path, "html", _TAG % it) for path, it in written["templates"].items())]
+    for path, language, content in (*_ENCODED, *((path, language, it.encode()) for path, language, it in plain)):
         examine(path, language, content, limits)
 
 
@@ -165,7 +128,7 @@ def _add_markup(report: Report, source: Source, limits: Limits) -> None:
 
 
 def _examine_manifest(path: str, text: str, limits: Limits, *, locked: bool) -> Report:
-    pinned = manifests.read_lock_file(text) if locked else manifests.read_manifest(text)
+    pinned = libraries.read_lock_file(text) if locked else libraries.read_manifest(text)
     report = Report(text.count("\n") + 1, own_names=[] if locked else sorted(configured_names(text)))
     report.traits = [] if locked else traits_of_manifest(text)
     matches = _manifest_matches(report, path, text, pinned, limits)
@@ -175,7 +138,7 @@ def _examine_manifest(path: str, text: str, limits: Limits, *, locked: bool) -> 
 
 
 def _manifest_matches(
-    report: Report, path: str, text: str, found: Iterator[manifests.Pinned], limits: Limits
+    report: Report, path: str, text: str, found: Iterator[libraries.Pinned], limits: Limits
 ) -> Iterator[Match]:
     source = source_of(path, text, "manifest")
     fingerprints = Fingerprints(path)

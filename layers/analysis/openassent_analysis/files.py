@@ -14,6 +14,7 @@ from typing import Final, TypeAlias
 
 from openassent_analysis import site_configuration
 from openassent_analysis.limits import Limits
+from openassent_analysis.reading import alternatives, pattern_of, resource
 from openassent_analysis.templates.dialects import language_of_template
 
 # Languages by file extension, except those of templates.
@@ -28,39 +29,16 @@ LOCK_FILES: Final = frozenset({"package-lock.json", "npm-shrinkwrap.json", "yarn
 
 # A file that no rule reads, or of which only a part is read.
 NOT_ANALYZED: Final = "other kind of file"
-_FOLDERS: Final = {
-    "vendored": """
-        node_modules bower_components jspm_packages vendor vendors third_party third-party site-packages .yarn .pnpm
-        venv .venv virtualenv wp-includes wp-admin ckeditor ckeditor4 ckfinder tinymce
-    """,
-    "build output": """
-        dist build out .next .nuxt .output .svelte-kit .vercel .netlify .cache .turbo .parcel-cache coverage
-        storybook-static __pycache__ _site target
-    """,
-    "test or example": """
-        test tests __tests__ testing spec specs e2e cypress playwright fixtures __fixtures__ fixture mocks __mocks__
-        mock example examples sample samples demo demos stories __stories__ .storybook __snapshots__ benchmark
-        benchmarks testdata test-data test_data test-utils
-    """,
-    "repository data": ".git .hg .svn .idea .vscode",
+_PATHS: Final = resource("paths")
+_REASON_OF_FOLDER: Final[dict[str, str]] = {
+    name: reason for reason, names in _PATHS["folders"].items() for name in names
 }
-_REASON_OF_FOLDER: Final = {name: reason for reason, names in _FOLDERS.items() for name in names.split()}
 # Folders whose names say it only together.
 _VENDORED: Final = re.compile(
     r"(?:^|/)(?:wp-content/plugins|(?:js|javascripts?|scripts|static|assets|public)/(?:libs|bower|3rd-?party))/",
     re.IGNORECASE,
 )
-# Published libraries that projects keep copies of, each in a folder of its own.
-_LIBRARY: Final = (
-    r"jquery(?:[.-]?ui)?|bootstrap|font-?awesome|lightbox2?|fancybox|colorbox|prettyphoto|magnific-?popup|photoswipe|slick"
-    r"|owl-?carousel2?|flexslider|nivo-?slider|bxslider|flickity|isotope|masonry|select2|chosen|datatables|jqgrid|fullcalendar"
-    r"|datepicker|bootstrap-[a-z-]{2,30}|jquery[.-][a-z.-]{2,30}|codemirror|ace-builds|summernote|froala\w{0,20}|redactor|quill|medium-editor"
-    r"|markitup|highlight\.?js|prettify|syntaxhighlighter|mathjax|katex|modernizr|html5shiv|requirejs|dropzone|plupload"
-    r"|uploadify|video-?js|mediaelement|jplayer|flowplayer|leaflet|openlayers|highcharts|chart\.?js|d3|three(?:\.?js)?"
-    r"|angular(?:js)?|backbone|underscore|lodash|moment|handlebars|mustache|ionicons|foundation|semantic-ui|materialize|uikit"
-    r"|sweetalert2?|toastr|swfobject|phpmailer|swagger-ui|reveal\.?js|impress\.?js|pdf\.?js"
-    r"|rs-plugin|slider[._-]?revolution|revolution(?:[_-]?slider)?|revslider|layerslider"
-)
+_LIBRARY: Final = alternatives(_PATHS["libraries"])
 _KEPT_IN: Final = r"(?:^|/)(?:libs?|library|libraries|plugins?|(?:static|assets|public)/components)/"
 # Pages, scripts, and documentation of a copy. A project's own code has other languages, or other names.
 _COPY: Final = re.compile(
@@ -70,22 +48,7 @@ _COPY: Final = re.compile(
     rf"|{_KEPT_IN}(?:[^/]+/){{0,4}}jquery[.-][\w.-]{{1,60}}\.js$",
     re.IGNORECASE,
 )
-_REASON_OF_NAME: Final = (
-    (re.compile(r"[.-](?:min|bundle|chunk|prod|umd)\.[cm]?js$|\.[0-9a-f]{8,}\.js$"), "minified"),
-    (
-        re.compile(r"\.d\.[cm]?ts$|\.generated\.|[._]pb2?\.(?:py|js|ts|go)$|\.g\.(?:ts|cs)$|\.designer\.cs$"),
-        "generated",
-    ),
-    (
-        re.compile(
-            r"[._-](?:test|spec|e2e|cy|stories|story|mock|fixture)s?\.\w+$|^test_.*\.py$|_test\.py$|^conftest\.py$"
-            r"|^tests?\.html?$|_test\.go$|[a-z0-9](?<!la)(?<!con)(?<!at)tests?\.(?:java|kt|scala|groovy|cs)$"
-            r"|^(?:jest|vitest|cypress|playwright|karma)[.-](?:config|conf|setup|init|teardown)\b"
-            r"|^(?:setup-?tests?|setup-?(?:jest|vitest))\.[cm]?[jt]sx?$"
-        ),
-        "test or example",
-    ),
-)
+_REASON_OF_NAME: Final = tuple((pattern_of(written), reason) for reason, written in _PATHS["names"].items())
 
 
 class Skipped(Exception):

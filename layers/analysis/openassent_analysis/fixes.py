@@ -4,16 +4,15 @@ It fits the project: with the consent manager that the project has, with c15t if
 vendor's own consent API otherwise. All of the code is ours: nothing in it comes from the repository.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import Any, Final, NamedTuple
 
-from openassent_analysis import consent_code
 from openassent_analysis.catalogue import Vendor, catalogue
 from openassent_analysis.findings import Finding
-from openassent_analysis.inventory.inventories import Inventory
+from openassent_analysis.inventory.stocktaking import Inventory
 from openassent_analysis.reading import load_yaml
 
 FIXES: Final = Path(__file__).with_name("resources") / "fixes.yaml"
@@ -109,11 +108,11 @@ def _with_c15t(vendor: Vendor, technologies: Collection[str]) -> Fix:
         f"scripts: [{script}],",
     ]
     if "nextjs" in technologies:
-        package, language, code = "@c15t/nextjs", "tsx", consent_code.provider("@c15t/nextjs", options, imports)
+        package, language, code = "@c15t/nextjs", "tsx", provider("@c15t/nextjs", options, imports)
     elif _REACT & set(technologies):
-        package, language, code = "@c15t/react", "tsx", consent_code.provider("@c15t/react", options, imports)
+        package, language, code = "@c15t/react", "tsx", provider("@c15t/react", options, imports)
     else:
-        package, language, code = "c15t", "ts", consent_code.runtime(options, imports)
+        package, language, code = "c15t", "ts", runtime(options, imports)
     packages = (f"{package}@^{c15t['checked']}", *((f"@c15t/scripts@^{c15t['checked']}",) if helper else ()))
     summary = f"c15t {c15t['checked']} loads {vendor.name} after consent. Remove the code that loads it today."
     return Fix(summary, language, code, packages)
@@ -148,3 +147,47 @@ def _host(vendor: Vendor) -> str:
 def _known() -> Mapping[str, Any]:
     found: Mapping[str, Any] = load_yaml(FIXES)
     return found
+
+
+def provider(package: str, options: Iterable[str], imports: Iterable[str] = ()) -> str:
+    """Returns a React component around the application.
+
+    package: c15t's package for the framework. options, imports: further lines of code.
+    """
+    return "\n".join([
+        *(["'use client';", ""] if package == "@c15t/nextjs" else []),
+        f"import {{ ConsentBanner, ConsentDialog, ConsentManagerProvider }} from '{package}';",
+        *imports,
+        "import type { ReactNode } from 'react';",
+        "",
+        "// Wrap the application in it.",
+        "export function Consent({ children }: { children: ReactNode }) {",
+        "  return (",
+        "    <ConsentManagerProvider",
+        "      options={{",
+        *(f"        {line}" for line in options),
+        "      }}",
+        "    >",
+        "      <ConsentBanner />",
+        "      <ConsentDialog />",
+        "      {children}",
+        "    </ConsentManagerProvider>",
+        "  );",
+        "}",
+    ])  # fmt: skip
+
+
+def runtime(options: Iterable[str], imports: Iterable[str] = ()) -> str:
+    """Returns the start of c15t without a framework. options, imports: further lines of code."""
+    return "\n".join([
+        "import { getOrCreateConsentRuntime } from 'c15t';",
+        *imports,
+        "",
+        "const { consentStore } = getOrCreateConsentRuntime({",
+        *(f"  {line}" for line in options),
+        "});",
+        "",
+        "// Your banner's buttons:",
+        "export const accept = () => consentStore.getState().saveConsents('all');",
+        "export const refuse = () => consentStore.getState().saveConsents('necessary');",
+    ])  # fmt: skip

@@ -17,7 +17,7 @@ from openassent_analysis.files import Skipped
 from openassent_analysis.gating import Gating
 from openassent_analysis.limits import Limits
 from openassent_analysis.links import Links
-from openassent_analysis.prose import Content
+from openassent_analysis.modules import Content
 from openassent_analysis.report import OWN, USES, Entry, Examine, Report, Request
 
 _ROUNDS: Final = 6

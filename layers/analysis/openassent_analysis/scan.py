@@ -18,16 +18,15 @@ from typing import Final
 from openassent_analysis import files
 from openassent_analysis.catalogue import catalogue
 from openassent_analysis.files import Listed, Skipped
-from openassent_analysis.findings import Finding, Location, priority_of, urgency
+from openassent_analysis.findings import Analysis, Finding, Loads, Location, priority_of, urgency
 from openassent_analysis.following import Following
 from openassent_analysis.gating import OPEN, Gating
 from openassent_analysis.importing import Importing
 from openassent_analysis.judgment import MISSING, missing_consent_manager, with_confidence
 from openassent_analysis.kinds import NOT_ASSESSED, count, is_read_in_part, kind_of
-from openassent_analysis.libraries import families, libraries
+from openassent_analysis.libraries import LOCKED, OUTDATED, UNMAINTAINED, families, libraries
 from openassent_analysis.limits import Limits
 from openassent_analysis.links import Links, Verdict
-from openassent_analysis.manifests import LOCKED, OUTDATED, UNMAINTAINED
 from openassent_analysis.report import (
     Address,
     Entry,
@@ -39,7 +38,6 @@ from openassent_analysis.report import (
     Request,
     has_loader,
 )
-from openassent_analysis.result import Analysis, Loads
 from openassent_analysis.rules import Rule, rules
 from openassent_analysis.sites import Sites
 from openassent_analysis.unknown import is_named_after, registrable
@@ -222,7 +220,7 @@ class _Scan:
         """Adds a report to the result. Raises InvalidReport if it refers to something that doesn't exist."""
         result, path = self._result, request.path
         found = self._all_found(path, report.matches)
-        self._count_loads(report.loads)
+        self._add_loads(path, report.loads)
         result.asks_for_consent |= report.asks_for_consent
         self._consent_mode = self._consent_mode or report.sets_consent_mode
         if len(self._own_names) < _MAX_OWN_NAMES:
@@ -255,7 +253,7 @@ class _Scan:
         vendors = {match.vendor_id for match in new}
         with suppress(InvalidReport):
             found = self._all_found(path, new)
-            self._count_loads([load for load in report.loads if load.vendor_id in vendors])
+            self._add_loads(path, [load for load in report.loads if load.vendor_id in vendors])
             self._keep(found)
 
     def _all_found(self, path: str, matches: list[Match]) -> list[tuple[Match, _Found]]:
@@ -265,14 +263,14 @@ class _Scan:
         except (KeyError, ValueError, IndexError) as failure:
             raise InvalidReport from failure
 
-    def _count_loads(self, loads: list[Load]) -> None:
-        """Counts the file once for each vendor that it loads. Raises InvalidReport for an unknown vendor."""
+    def _add_loads(self, path: str, loads: list[Load]) -> None:
+        """Adds the file to the places of each vendor that it loads. Raises InvalidReport for an unknown vendor."""
         if any(load.vendor_id not in catalogue().vendors or not _HOST.fullmatch(load.host) for load in loads):
             raise InvalidReport
-        for vendor_id in {load.vendor_id for load in loads}:
-            self._result.loads.setdefault(vendor_id, Loads()).files += 1
         for vendor_id, host in loads:
-            hosts = self._result.loads[vendor_id].hosts
+            found = self._result.loads.setdefault(vendor_id, Loads())
+            found.places.setdefault(path, True)
+            hosts = found.hosts
             if host and host not in hosts and len(hosts) < _MAX_HOSTS:
                 hosts.append(host)
 
@@ -333,17 +331,13 @@ class _Scan:
     def _finish(self, links: Links) -> Analysis:
         loaded = set(self._result.loads)
         findings = []
-        started, ungated = set[tuple[str, str]](), set[tuple[str, str]]()
         for found in self._found_so_far:
             judged = None if self._has_loader(found, loaded) else self._judged(found, links)
             if judged is None:
                 continue
             findings.append(judged)
             if judged.category == "trackers":
-                places = {(vendor_id, judged.location.path) for vendor_id in judged.vendor_ids}
-                started |= places if found.started else set()
-                ungated |= places if judged.confidence != "low" else set()
-        self._count_places(started, ungated)
+                self._judge_places(judged)
         findings += self._missing_consent_manager(findings)
         findings.sort(key=urgency)
         self._drop(findings[self._limits.max_findings :])
@@ -377,12 +371,15 @@ class _Scan:
         """Returns whether a finding is a mere start call, and something in the project loads the vendor's code."""
         return found.started and any(has_loader(vendor_id, loaded) for vendor_id in found.finding.vendor_ids)
 
-    def _count_places(self, started: AbstractSet[tuple[str, str]], ungated: AbstractSet[tuple[str, str]]) -> None:
-        """Counts files by vendor: those that start code loaded elsewhere, and those that surely don't wait."""
-        for vendor_id, _ in started:
-            self._result.loads.setdefault(vendor_id, Loads()).files += 1
-        for vendor_id, _ in ungated:
-            self._result.loads.setdefault(vendor_id, Loads()).ungated += 1
+    def _judge_places(self, judged: Finding) -> None:
+        """Notes that the finding's vendors don't wait for consent in its file, or may not if that is uncertain."""
+        path = judged.location.path
+        for vendor_id in judged.vendor_ids:
+            places = self._result.loads.setdefault(vendor_id, Loads()).places
+            if judged.confidence != "low":
+                places[path] = False
+            elif places.get(path) is not False:
+                places[path] = None
 
     def _missing_consent_manager(self, findings: list[Finding]) -> list[Finding]:
         if MISSING not in self._rules or self._result.asks_for_consent or self._result.incomplete:

@@ -11,22 +11,11 @@ import re
 from collections import Counter
 from typing import Any, Final
 
+from openassent_analysis.reading import pattern_of, resource
+
 _KEEP: Final = 4
-_TOKENS: Final = re.compile(
-    r"""
-    -----BEGIN[ A-Z]*PRIVATE\ KEY-----[\s\S]*?(?:-----END[ A-Z]*PRIVATE\ KEY-----|\Z)
-    | \b(?:sk|rk)_live_[0-9a-zA-Z]{8,}
-    | \bwhsec_[0-9a-zA-Z+/=]{8,}
-    | \bsk-[0-9a-zA-Z_-]{16,}
-    | \b(?:AKIA|ASIA)[0-9A-Z]{16}\b
-    | \bgh[opsur]_[0-9a-zA-Z]{16,} | \bgithub_pat_[0-9a-zA-Z_]{16,} | \bglpat-[0-9a-zA-Z_-]{16,}
-    | \bxox[abeoprs]-[0-9a-zA-Z-]{8,} | hooks\.slack\.com/services/[0-9a-zA-Z/_]{16,}
-    | \bSG\.[0-9a-zA-Z_-]{8,}\.[0-9a-zA-Z_-]{8,} | \bkey-[0-9a-f]{32}\b
-    | \bphx_[0-9a-zA-Z]{16,} | \bEAA[0-9a-zA-Z]{40,} | \bshpat_[0-9a-f]{16,} | \bnpm_[0-9a-zA-Z]{30,}
-    | (?<=://)[^\s:/@"'`]{1,80}:[^\s/@"'`]{1,200}(?=@)
-    """,
-    re.VERBOSE,
-)
+_SECRETS: Final = resource("secrets")
+_TOKENS: Final = pattern_of(_SECRETS["tokens"])
 # If a word can repeat the start of a pattern, the pattern begins at the word and reads it once (an atomic group).
 # Retrying at each repetition would take time that grows with the square of the word's length.
 _WEB_TOKEN: Final = re.compile(
@@ -39,25 +28,9 @@ _ASSIGNED: Final = re.compile(
 )
 _SPACE: Final = re.compile(r"\s")
 _KINDS: Final = tuple(map(re.compile, ("[a-z]", "[A-Z]", "[0-9]")))
-_PLACEHOLDER: Final = re.compile(
-    r"""example|placeholder|change.?me|your.?|dummy|sample|fake|redacted|insert|replace|todo|xxx|\.\.\.|<|>|\$\{|\{\{|%[(s]
-    |\*\*\*|test|mock|12345678|abcdef|process\.env|foobar|lorem|undefined|deadbeef|cafebabe|qwerty""",
-    re.IGNORECASE | re.VERBOSE,
-)
-# Public by design, whatever they are called: browser keys, publishable and test keys, site keys, and identifiers.
-_PUBLIC: Final = re.compile(
-    r"AIza[\w-]{20,}|[psr]k_test_\w*|pk_live_\w*|pk\.eyJ[\w.-]*|phc_\w*|G-[A-Z0-9]+|UA-[\d-]+"
-    r"|[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}",
-    re.IGNORECASE,
-)
-# Keys that documentation and tools publish, such as the first accounts of local blockchains, keys for tests, and hashes
-# of nothing. By the start of their SHA-256, so that this file doesn't contain them.
-_PUBLISHED: Final = frozenset({
-    "03b970ed8171d73b", "07e23ede2756aa3f", "0fff9ee671b05ea2", "153a182586451358", "1e3e58656012d861",
-    "4a4b805b92e737a1", "562a0a18b8efc2b0", "578592185588730b", "739aa5069e8ad159", "78314b11be2e5815",
-    "8335c55334821eef", "b26ab6529d20ebeb", "bc1a50966c9e6486", "cd372fb85148700f", "f215faf9d88b7f0a",
-    "f5e95c9954635b65", "fb8f35129df87662",
-})  # fmt: skip
+_PLACEHOLDER: Final = pattern_of(_SECRETS["placeholder"], re.IGNORECASE)
+_PUBLIC: Final = pattern_of(_SECRETS["public"], re.IGNORECASE)
+_PUBLISHED: Final = frozenset(_SECRETS["published"])
 # The issuer of the tokens in Supabase's documentation and local setup.
 _DEMO_ISSUERS: Final = frozenset({"supabase-demo", "demo", "example"})
 _WORD: Final = re.compile(r"[a-z]{4,}|[A-Z]{4,}|[A-Z][a-z]{3,}")
@@ -66,11 +39,7 @@ _VOWEL: Final = re.compile(r"[aeiouAEIOU]")
 _SHOWN_BY_PATH: Final = re.compile(
     r"(?i:example|sample|mock|fixture|swagger|openapi|tutorial|i18n|locale|translation|^docs?$|^lang(?:uage)?s?$)"
 )
-_SHOWN: Final = re.compile(
-    r"(?i:example|sample|placeholder|mock|fake|dummy|fixture|stub|snippet|schema|swagger|openapi|tutorial|i18n|locale"
-    r"|translation|default_?value|help_?text|hint|tooltip|description|prefill|^docs?$)"
-    r"|(?:^|_)(?:demo|test)(?:_|$|[A-Z])"
-)
+_SHOWN: Final = pattern_of(_SECRETS["shown"])
 
 
 def mask(text: str) -> str:

@@ -12,6 +12,7 @@ from openassent_analysis import entries
 from openassent_analysis.entries import Runs
 from openassent_analysis.files import check_depth
 from openassent_analysis.limits import Limits
+from openassent_analysis.reading import resource
 from openassent_analysis.report import MAX_TRAITS
 from openassent_analysis.sources import Source
 
@@ -36,21 +37,9 @@ _OWN_FOLDERS: Final = re.compile(r"\b(?:srcDir|publicDir|outDir|root)\b")
 _SERVED_BY_ASTRO: Final = ("public/", "src/pages/")
 _PAGES: Final = (".html", ".htm", ".xhtml")
 
-_CONFIGURATION: Final[Config] = {
-    "rule": {
-        "kind": "object",
-        "inside": {
-            "any": [
-                {"kind": "export_statement"},
-                {"kind": "assignment_expression", "has": {"field": "left", "regex": r"^module\.exports$"}},
-            ]
-        },
-    }
-}
+_CONFIGURATION: Final = resource("queries")["site_configuration"]
 # Values that aren't written in the configuration itself.
-_COMPUTED: Final[Config] = {
-    "rule": {"any": [{"kind": it} for it in ("identifier", "shorthand_property_identifier", "template_string")]}
-}
+_COMPUTED: Final = resource("queries")["computed_values"]
 _STRINGS: Final[Config] = {"rule": {"kind": "string"}}
 _MODULES: Final = frozenset({"modules", "buildModules"})
 

@@ -21,15 +21,10 @@ from openassent_analysis.gates import calls_on_page, gating, template_gating
 from openassent_analysis.gating import ANY, DEFAULT, OPEN, PAGE, WHOLE, Export, Gate, Gating, Unclear, Use
 from openassent_analysis.limits import Limits
 from openassent_analysis.modules import COMPONENT_FILES, joined, stem
+from openassent_analysis.reading import resource
 from openassent_analysis.report import MAX_USES
 from openassent_analysis.sources import Source
-from openassent_analysis.statements import (
-    MAX_LENGTH,
-    assigned_exports,
-    handed_on,
-    imported_names,
-    own_exports,
-)
+from openassent_analysis.statements import MAX_LENGTH, assigned_exports, handed_on, imported_names, own_exports
 
 _MAX_USES_OF_NAME: Final = 20
 _MAX_NODES_OF_NAME: Final = 60
@@ -40,29 +35,16 @@ _SCRIPT_NAME: Final = re.compile(r"\.[cm]?[jt]sx?$")
 _SOURCE: Final = re.compile(r"""^:?(?:data-)?src$""", re.IGNORECASE)
 _LAZY: Final = re.compile(r"(?:^|\.)(?:lazy|dynamic|defineAsyncComponent|loadable|lazyWithPreload|\w*[lL]azy\w*)$")
 _OPENING: Final = frozenset({"start_tag", "self_closing_tag"})
-_CALLS: Final[Config] = {
-    "rule": {"kind": "call_expression", "has": {"field": "function", "regex": "^(?:import|require)$"}}
-}
+_CALLS: Final = resource("queries")["import_calls"]
 # loadScript('/js/tag.js'), script.src = '/js/tag.js'
-_SCRIPTS: Final[Config] = {
-    "rule": {
-        "any": [
-            {"kind": "call_expression", "has": {"field": "function", "regex": r"(?i:script|loadjs)\w{0,10}$"}},
-            {"kind": "assignment_expression", "has": {"field": "left", "regex": r"\.src$"}},
-        ]
-    }
-}
+_SCRIPTS: Final = resource("queries")["script_loads"]
 _OWN_FILE: Final = re.compile(
     r"""["'`](/{0,1}[\w@.~-]{1,100}(?:/[\w@.~-]{1,100}){0,12}\.js)(?:\?[^"'`]{0,100})?["'`]"""
 )
 _STATEMENTS: Final[Config] = {"rule": {"any": [{"kind": "import_statement"}, {"kind": "export_statement"}]}}
-_EXPORTS: Final[Config] = {
-    "rule": {"kind": "assignment_expression", "has": {"field": "left", "regex": r"^(?:module\.)?exports\b"}}
-}
+_EXPORTS: Final = resource("queries")["assigned_exports"]
 _INJECTED: Final[Config] = {"rule": {"kind": "required_parameter", "has": {"kind": "accessibility_modifier"}}}
-_MEMBERS: Final[Config] = {
-    "rule": {"kind": "member_expression", "has": {"field": "object", "regex": r"^this\.\w{1,100}$"}}
-}
+_MEMBERS: Final = resource("queries")["own_members"]
 _TAGS: Final[Config] = {"rule": {"any": [{"kind": "start_tag"}, {"kind": "self_closing_tag"}]}}
 _SHORTHANDS: Final[Config] = {"rule": {"kind": "shorthand_property_identifier"}}
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import compileall
 import os
 import stat
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -19,17 +19,16 @@ from typing import Any, Final, NamedTuple
 from openassent_analysis import git
 from openassent_analysis.catalogue import catalogue
 from openassent_analysis.files import Listed, is_analyzed, walk
-from openassent_analysis.findings import Finding
+from openassent_analysis.findings import Analysis, Finding
 from openassent_analysis.fixes import Fix, Project, fix_for
-from openassent_analysis.inventory.inventories import Inventory
+from openassent_analysis.identities import covers, dependency, identify
 from openassent_analysis.inventory.listing import Listing
-from openassent_analysis.inventory.stocktaking import take_inventory, with_loads
+from openassent_analysis.inventory.stocktaking import Inventory, take_inventory, with_loads
 from openassent_analysis.limits import Limits
 from openassent_analysis.report import ANOTHER_LOOK, Answer, Examine, Request
-from openassent_analysis.result import Analysis
+from openassent_analysis.rules import rules_version
 from openassent_analysis.sandbox import Bounds, Sandbox
 from openassent_analysis.scan import analyze_folder
-from openassent_analysis.version import rules_version
 
 LIMITS: Final = Limits(max_seconds=600)
 # A busy machine needs longer than Lambda to start a process, and to analyze a file.
@@ -158,3 +157,65 @@ def _reported(finding: Finding, project: Project) -> ReportedFinding:
     known = [catalogue().vendors[vendor_id] for vendor_id in finding.vendor_ids]
     vendors = tuple(NamedVendor(it.id, it.name, it.domains[0].partition("/")[0]) for it in known)
     return ReportedFinding(finding, vendors, fix_for(finding, project))
+
+
+class InvalidBaseline(ValueError):
+    """The findings aren't those that `ReportedFinding.as_dict` returns."""
+
+
+class EarlierFinding(NamedTuple):
+    """A finding of the baseline, by its identity. path: the file that it depends on, see `identities`."""
+
+    fingerprint: str
+    rule_id: str
+    title: str
+    content: str
+    ordinal: int
+    shape: str
+    path: str
+    place: None = None
+    gone: None = None
+
+
+class Comparison(NamedTuple):
+    """The findings to report that are new, those that the baseline has, and those that are gone."""
+
+    new: tuple[ReportedFinding, ...]
+    known: tuple[ReportedFinding, ...]
+    fixed: tuple[EarlierFinding, ...]
+
+
+def read_baseline(findings: Iterable[Mapping[str, Any]]) -> list[EarlierFinding]:
+    """Returns the findings of a report, given as `ReportedFinding.as_dict` returns them. Raises InvalidBaseline."""
+    return [_read(finding) for finding in findings]
+
+
+def _read(finding: Mapping[str, Any]) -> EarlierFinding:
+    try:
+        texts = [finding[name] for name in ("fingerprint", "ruleId", "title", "content", "shape")]
+        path, ordinal = finding["location"]["path"], finding["ordinal"]
+    except (KeyError, TypeError) as failure:
+        raise InvalidBaseline(f"a finding has no {failure}") from failure
+    if not all(isinstance(it, str) for it in (*texts, path)) or type(ordinal) is not int:
+        raise InvalidBaseline("a finding has a value of another type")
+    fingerprint, rule_id, title, content, shape = texts
+    return EarlierFinding(fingerprint, rule_id, title, content, ordinal, shape, dependency(rule_id, path))
+
+
+def compare(scan: WorkingTreeScan, baseline: Sequence[EarlierFinding]) -> Comparison:
+    """Returns the comparison. A finding of the baseline is recognized in a renamed file and in edited code, too.
+
+    One in a file that exists and wasn't analyzed isn't fixed.
+    """
+    analysis = scan.analysis
+    earlier = {it.fingerprint: it for it in baseline}
+
+    def is_gone(finding: EarlierFinding) -> bool:
+        return covers(finding.path, analysis.uncertain, asks_for_consent=analysis.asks_for_consent)
+
+    identities = identify(analysis.findings, earlier, is_gone)
+    found = set(identities.values())
+    new = tuple(it for it in scan.findings if identities[it.finding.fingerprint] not in earlier)
+    known = tuple(it for it in scan.findings if identities[it.finding.fingerprint] in earlier)
+    fixed = tuple(it for it in earlier.values() if it.fingerprint not in found and is_gone(it))
+    return Comparison(new, known, fixed)

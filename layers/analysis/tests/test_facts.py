@@ -3,7 +3,7 @@
 import json
 
 from analysis_testing.in_process import analyze_files
-from openassent_analysis.manifests import read_manifest
+from openassent_analysis.libraries import read_manifest
 
 OLD = {"vanilla-cookieconsent": "^2.8.0"}
 

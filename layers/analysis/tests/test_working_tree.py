@@ -8,9 +8,8 @@ import pytest
 
 from analysis_testing.warm_sandbox import warm_sandboxes
 from openassent_analysis import git
-from openassent_analysis.baseline import InvalidBaseline, compare, read_baseline
-from openassent_analysis.version import rules_version
-from openassent_analysis.working_tree import WorkingTreeScan, list_files, scan
+from openassent_analysis.rules import rules_version
+from openassent_analysis.working_tree import InvalidBaseline, WorkingTreeScan, compare, list_files, read_baseline, scan
 
 TRACKER = '<script src="https://static.hotjar.com/c/hotjar-1.js"></script>\n'
 COOKIE = "document.cookie = 'visitor_id=1; max-age=99';\n"

@@ -82,11 +82,11 @@ def test_places_and_distinct_findings_are_counted_apart_and_an_inventory_can_be_
 
 
 @each("trigger", ["push", "scheduled"])
-def test_a_scan_that_no_person_started_is_shown_as_scheduled(trigger, acme):
+def test_a_scan_that_no_person_started_says_what_started_it(trigger, acme):
     scan = acme.scan()
     change(scan, cause={"trigger": trigger})
     shown = acme.get(scan).data
-    assert (shown["trigger"], shown["scope"]) == ("scheduled", "repository")
+    assert (shown["trigger"], shown["scope"]) == (trigger, "repository")
 
 
 @each("stage", STAGES)

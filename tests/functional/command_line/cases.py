@@ -79,6 +79,7 @@ CASES = [
         ("Scan:\t{scan}", "Analyzed:\t9 of 10 files", "P0\tGoogle Analytics loads", "app.tsx:5\thigh"),
     ),
     Case("scan diff {scan} --base {scan}", ("0 new, 0 fixed, 5 unchanged.",)),
+    Case("scan cancel {running}", ("Canceled {running}.",), then=("scan show {running}", "canceled it.")),
     Case("scan unlock {preview} --yes", ("Unlocked {preview}.",), then=("api GET /v1/billing", '"balance": 450')),
     Case("inbox list", ("P0\tGoogle Analytics", "P2\tOutdated script\topen\t\t\t", "{other}\n")),
     Case(

@@ -94,6 +94,21 @@ class TestStatus:
         assert "This scan has no inventory of vendors." in failed
         assert not any("Findings" in shown for shown in (text_of(reply), canceled, failed))
 
+    def test_an_open_scan_is_canceled_with_its_button_until_it_publishes(self, visitor, company, repository):
+        scan = make_scan(repository, status="queued")
+        show(visitor, company, scan.scan_id)
+        reply = visitor.press("Cancel this scan")
+        assert (reply.status, reply.headers["location"].rpartition("/")[2]) == (303, f"{scan.scan_id}?done=canceled")
+        shown = text_of(visitor.get(reply.headers["location"]))
+        assert "This scan was canceled: A member of the organization canceled it." in shown
+        assert visitor.offers("Cancel this scan") == 0
+        running = make_scan(repository, status="running")
+        before = show(visitor, company, running.scan_id)
+        change(running, progress=to_map(Progress("publish", "running", 3)))
+        late = visitor.press("Cancel this scan", on=before)
+        assert (late.status, visitor.offers("Cancel this scan")) == (409, 0)
+        assert "An attempt has begun to publish findings, so the scan can't be canceled anymore." in text_of(late)
+
     def test_a_running_scan_names_its_stage_until_it_ends(self, visitor, company, repository):
         scan = make_scan(repository, status="running")
         stages = {

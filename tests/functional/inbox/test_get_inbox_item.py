@@ -33,6 +33,7 @@ def test_a_code_finding_shows_location_reason_and_remediation(acme, world):
         "evidence": [{"description": "src/index.html, line 12", "url": permalink, "location": location}],
         "statusReason": None,
         "resolvedBy": None,
+        "vendorIds": [],
         "decisions": [],
         "lockedFindings": None,
     }

@@ -17,7 +17,7 @@ from openassent_analysis.sandbox import Sandbox
 from scan_execution import publication
 from tests.functional.projects.builders import make_project
 from tests.functional.scan_execution.conftest import Step
-from tests.support.repeated_scans import BING, CONSENT, GA, HOTJAR, found_by, page
+from tests.functional.scan_execution.repeated_scans import BING, CONSENT, GA, HOTJAR, found_by, page
 from tests.support.table import PREPARED
 
 A, B, NONE = {"a.html": page(GA)}, {"b.html": page(GA)}, dict[str, str]()

@@ -44,6 +44,7 @@ def test_a_sweep_without_work_changes_nothing_and_leaves_expiring_items_alone(co
     world.invitation(company, "grace@example.com")
     code = {"clientId": "assent-cli", "codeChallenge": "x" * 43, "codeChallengeMethod": "S256"}
     assert api.post("/v1/auth/device/code", json_body=code).status == 201
+    assert handler(json.loads(EVENT.read_text()), None) == NOTHING  # notes that all are due for the list of advisories
     for days in (0, 8):
         now.advance(days * 86_400)
         before = table_dump()
@@ -113,6 +114,6 @@ def test_superseded_scans_expire_from_then_on(sweep, world, company, now):
     first = make_scan(repository, issues=[make_issue()])
     now.advance(1)
     make_scan(repository)
-    # The event of the first scan's end.
-    assert sweep() == {**NOTHING, "ResentMessages": 1}
+    # The event of the first scan's end, and the repository's packages.
+    assert sweep() == {**NOTHING, "ResentMessages": 1, "MatchedRepositories": 1}
     assert reads.get_scan(first.scan_id).findings_expire_at is not None

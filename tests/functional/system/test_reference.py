@@ -196,7 +196,7 @@ def test_openapi_is_the_committed_document_with_this_deployments_urls_and_contac
     assert reply.body == json.loads(committed.replace("https://dashboard.assent.example", PAGES))
     assert reply.headers["content-type"] == "application/json"
     assert reply.body["info"]["contact"]["email"] == "api@assent.example"
-    monkeypatch.setitem(settings.__dict__, "contact_email", "help@assent.test")
+    monkeypatch.setitem(settings.__dict__, "contact", "help@assent.test")
     assert api.get("/openapi.json").body["info"]["contact"]["email"] == "help@assent.test"
 
 

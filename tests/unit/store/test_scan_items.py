@@ -125,8 +125,10 @@ def test_a_comparison_is_read_as_stored():
 def test_only_readable_findings_are_counted_by_priority():
     scan = replace(ScanItem.from_item(QUEUED), issue_count=6, priority_counts={"P2": 2, "P0": 1, "P1": 3})
     assert scan.visible_priorities == {"P0": 1, "P1": 2, "P2": 0}  # a free preview: three findings
+    shown = replace(scan, preview_counts={"P1": 1, "P2": 2})
+    assert ScanItem.from_item(shown.to_item()).visible_priorities == {"P0": 0, "P1": 1, "P2": 2}
     assert replace(scan, access="locked").visible_priorities == {"P0": 0, "P1": 0, "P2": 0}
-    assert replace(scan, access="full").visible_priorities == scan.priority_counts
+    assert replace(shown, access="full").visible_priorities == scan.priority_counts
 
 
 def test_an_inventory_is_read_as_stored():

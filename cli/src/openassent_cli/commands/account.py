@@ -8,11 +8,10 @@ import typer
 from openassent.models import DeviceCode
 from openassent_cli import credentials, profiles
 from openassent_cli.commands.shared import ask
-from openassent_cli.exits import Exit
 from openassent_cli.invocation import checked_url, command, invocation, note
 from openassent_cli.login import open_browser, sign_in
 from openassent_cli.output import ago, counted, done, show
-from openassent_cli.problems import Problem
+from openassent_cli.problems import Exit, Problem
 from openassent_cli.profiles import DEFAULT, Profile
 from openassent_cli.session import revoke, tokens_of
 

@@ -8,11 +8,12 @@ from urllib.parse import parse_qsl
 import typer
 
 from openassent import Assent
-from openassent_cli.exits import Exit
+from openassent._bodies import warnings_of
 from openassent_cli.finding import organization_id
-from openassent_cli.invocation import invocation
+from openassent_cli.invocation import invocation, note
 from openassent_cli.output import print_json
-from openassent_cli.problems import Problem
+from openassent_cli.printable import printable_line
+from openassent_cli.problems import Exit, Problem
 
 _ORGANIZATION = "{org}"
 
@@ -63,6 +64,8 @@ def api(
             print_json(_items(client, address, query))
         else:
             document = client.send(method, address, query=query, body=body)
+            for warning in warnings_of(document):
+                note(f"Warning: {printable_line(warning)}")
             print_json(document.get("data", document))
 
 

@@ -6,8 +6,7 @@ import typer
 from rich.text import Text
 
 from openassent.models import Evidence
-from openassent_cli.commands.shared import DEFAULT_LIMIT, DryRun, Group, Limit
-from openassent_cli.durations import Duration
+from openassent_cli.commands.shared import DEFAULT_LIMIT, DryRun, Duration, Group, Limit
 from openassent_cli.finding import project_id, repository_id
 from openassent_cli.invocation import invocation
 from openassent_cli.output import done, print_code, print_json, print_text, show_list
@@ -46,15 +45,15 @@ def list_items(
         )
         show_list(
             items,
-            [
-                ("", lambda it: it.priority),
-                ("FINDING", lambda it: it.title),
-                ("STATUS", lambda it: it.status),
-                ("REPOSITORY", lambda it: it.repository_name),
-                ("ISSUE", lambda it: f"#{it.github_issue.number}" if it.github_issue else None),
-                ("CHANGED", lambda it: it.updated_at),
-                ("ID", lambda it: it.id),
-            ],
+            {
+                "": "priority",
+                "FINDING": "title",
+                "STATUS": "status",
+                "REPOSITORY": "repository_name",
+                "ISSUE": lambda it: f"#{it.github_issue.number}" if it.github_issue else None,
+                "CHANGED": "updated_at",
+                "ID": "id",
+            },
             limit=limit,
             empty="No findings. Well done.",
         )

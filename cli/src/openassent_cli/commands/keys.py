@@ -5,8 +5,7 @@ from typing import Annotated
 import typer
 
 from openassent import Assent
-from openassent_cli.commands.shared import DEFAULT_LIMIT, DryRun, Group, Limit, Yes, confirm
-from openassent_cli.durations import Duration
+from openassent_cli.commands.shared import DEFAULT_LIMIT, DryRun, Duration, Group, Limit, Yes, confirm
 from openassent_cli.finding import found_by_name, project_id
 from openassent_cli.invocation import invocation
 from openassent_cli.output import done, show_list, show_secret
@@ -21,14 +20,14 @@ def list_keys(limit: Limit = DEFAULT_LIMIT) -> None:
     with invocation().client() as client:
         show_list(
             client.api_keys.list(),
-            [
-                ("NAME", lambda it: it.name),
-                ("STARTS WITH", lambda it: it.start),
-                ("SCOPES", lambda it: it.scopes),
-                ("LAST USED", lambda it: it.last_used_at or "never"),
-                ("EXPIRES", lambda it: it.expires_at or "never"),
-                ("ID", lambda it: it.key_id),
-            ],
+            {
+                "NAME": "name",
+                "STARTS WITH": "start",
+                "SCOPES": "scopes",
+                "LAST USED": lambda it: it.last_used_at or "never",
+                "EXPIRES": lambda it: it.expires_at or "never",
+                "ID": "key_id",
+            },
             limit=limit,
             empty="There are no API keys. Create one with `assent key create`.",
         )

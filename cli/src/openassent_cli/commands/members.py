@@ -6,10 +6,9 @@ import typer
 
 from openassent import Assent
 from openassent_cli.commands.shared import DEFAULT_LIMIT, DryRun, Group, Limit, Yes, confirm
-from openassent_cli.exits import Exit
 from openassent_cli.invocation import invocation
 from openassent_cli.output import done, show_list
-from openassent_cli.problems import Problem
+from openassent_cli.problems import Exit, Problem
 
 app = Group("Members of the organization.")
 Member = Annotated[str, typer.Argument(metavar="MEMBER", help="The member's ID or email address.")]
@@ -21,13 +20,7 @@ def list_members(limit: Limit = DEFAULT_LIMIT) -> None:
     with invocation().client() as client:
         show_list(
             client.members.list(),
-            [
-                ("NAME", lambda it: it.user.name),
-                ("EMAIL", lambda it: it.user.email),
-                ("ROLE", lambda it: it.role),
-                ("JOINED", lambda it: it.joined_at),
-                ("ID", lambda it: it.id),
-            ],
+            {"NAME": "user.name", "EMAIL": "user.email", "ROLE": "role", "JOINED": "joined_at", "ID": "id"},
             limit=limit,
             empty="There are no members.",
         )

@@ -25,12 +25,12 @@ def list_profiles() -> None:
         return
     show_list(
         rows,
-        [
-            ("", lambda it: "*" if it["current"] else ""),
-            ("NAME", lambda it: it["name"]),
-            ("SERVICE", lambda it: it["baseUrl"]),
-            ("ORGANIZATION", lambda it: it["organization"]),
-        ],
+        {
+            "": lambda it: "*" if it["current"] else "",
+            "NAME": lambda it: it["name"],
+            "SERVICE": lambda it: it["baseUrl"],
+            "ORGANIZATION": lambda it: it["organization"],
+        },
         empty="There are no profiles. Run `assent login`.",
     )
 

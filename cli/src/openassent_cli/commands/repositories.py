@@ -33,13 +33,13 @@ def list_repositories(limit: Limit = DEFAULT_LIMIT) -> None:
     with invocation().client() as client:
         show_list(
             client.repositories.list(),
-            [
-                ("REPOSITORY", lambda it: f"{it.owner}/{it.name}"),
-                ("BRANCH", lambda it: it.default_branch),
-                ("PROJECTS", lambda it: [link.project_slug for link in it.projects]),
-                ("ACCESS", lambda it: "lost" if it.access_lost_at else "yes"),
-                ("ID", lambda it: it.id),
-            ],
+            {
+                "REPOSITORY": lambda it: f"{it.owner}/{it.name}",
+                "BRANCH": "default_branch",
+                "PROJECTS": lambda it: [link.project_slug for link in it.projects],
+                "ACCESS": lambda it: "lost" if it.access_lost_at else "yes",
+                "ID": "id",
+            },
             limit=limit,
             empty="No repositories are connected. Connect GitHub on the organization's page.",
         )

@@ -8,11 +8,10 @@ import typer
 
 from openassent.models import Issue, ScanDetail
 from openassent_cli.commands.shared import DEFAULT_LIMIT, DryRun, Group, Limit, Priority, Yes, confirm
-from openassent_cli.exits import Exit
 from openassent_cli.finding import project_id, repository_id
 from openassent_cli.invocation import invocation, note
 from openassent_cli.output import done, print_json, show, show_list
-from openassent_cli.problems import Problem
+from openassent_cli.problems import Exit, Problem
 from openassent_cli.progress import FileProgress, ScanProgress
 from openassent_cli.reports import Format
 
@@ -23,7 +22,7 @@ Scan = Annotated[str, typer.Argument(metavar="SCAN", help="The scan's ID.")]
 @app.add("list")
 def list_scans(
     repo: Annotated[str | None, typer.Option(help="A repository's ID, or owner/name.")] = None,
-    status: Annotated[str | None, typer.Option(help="queued, running, completed, or failed.")] = None,
+    status: Annotated[str | None, typer.Option(help="queued, running, completed, failed, or canceled.")] = None,
     limit: Limit = DEFAULT_LIMIT,
 ) -> None:
     """List scans, newest first."""
@@ -31,16 +30,16 @@ def list_scans(
         found = client.scans.list(repository_id=repository_id(client, repo) if repo else None, status=status)
         show_list(
             found,
-            [
-                ("STATUS", lambda it: it.status),
-                ("REPOSITORY", lambda it: it.repository_name),
-                ("BRANCH", lambda it: it.branch),
-                ("COMMIT", lambda it: (it.head_commit_sha or "")[:9]),
-                ("FINDINGS", lambda it: it.finding_count),
-                ("TRIGGER", lambda it: it.trigger),
-                ("STARTED", lambda it: it.created_at),
-                ("ID", lambda it: it.id),
-            ],
+            {
+                "STATUS": "status",
+                "REPOSITORY": "repository_name",
+                "BRANCH": "branch",
+                "COMMIT": lambda it: (it.head_commit_sha or "")[:9],
+                "FINDINGS": "finding_count",
+                "TRIGGER": "trigger",
+                "STARTED": "created_at",
+                "ID": "id",
+            },
             limit=limit,
             empty="There are no scans. Start one with `assent scan start`.",
         )
@@ -100,6 +99,13 @@ def diff(
     changes = {it.fingerprint: "new" for it in compared.new}
     _list_issues([*compared.new, *compared.fixed], lambda it: changes.get(it.fingerprint, "fixed"))
     note(f"{compared.new_count} new, {compared.fixed_count} fixed, {compared.unchanged_count} unchanged.")
+
+
+@app.add("cancel")
+def cancel(scan: Scan, dry_run: DryRun = False) -> None:
+    """Cancel a scan that is queued or running."""
+    with invocation().client() as client:
+        done(client.scans.cancel(scan, dry_run=dry_run), f"{'Would cancel' if dry_run else 'Canceled'} {scan}.")
 
 
 @app.add("unlock")
@@ -179,15 +185,15 @@ def _show(scan: ScanDetail) -> None:
 
 def _list_issues(issues: Iterable[Issue], change: Callable[[Issue], str] | None = None) -> None:
     """Lists findings. change: what happened to one since another scan."""
-    changed: list[tuple[str, Callable[[Issue], object]]] = [("CHANGE", change)] if change else []
+    changed: dict[str, Callable[[Issue], object]] = {"CHANGE": change} if change else {}
     show_list(
         issues,
-        [
-            *changed,
-            ("", lambda it: it.priority),
-            ("FINDING", lambda it: it.title),
-            ("WHERE", lambda it: f"{it.location.path}:{it.location.start_line}"),
-            ("CONFIDENCE", lambda it: it.confidence),
-        ],
+        {
+            **changed,
+            "": "priority",
+            "FINDING": "title",
+            "WHERE": lambda it: f"{it.location.path}:{it.location.start_line}",
+            "CONFIDENCE": "confidence",
+        },
         empty="No readable findings.",
     )

@@ -1,15 +1,16 @@
 """Parts that commands share: their Typer groups, common options, and questions. Only these ask in the terminal."""
 
+import re
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Annotated
 
 import typer
 
-from openassent_cli.exits import Exit
 from openassent_cli.invocation import command
 from openassent_cli.printable import printable_line
-from openassent_cli.problems import Problem
+from openassent_cli.problems import Exit, Problem
 
 Limit = Annotated[int, typer.Option("--limit", "-L", min=1, help="How many to list at most.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Check the change, but don't make it.")]
@@ -60,3 +61,25 @@ def ask(what: str, option: str) -> str:
 def _require_terminal(what: str, option: str) -> None:
     if not typer.get_text_stream("stdin").isatty():
         raise Problem(f"This needs {what}.", f"Give {option}.", Exit.USAGE)
+
+
+_UNITS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
+_TEXT = re.compile(r"([0-9]{1,6})([smhdw])\Z")
+
+
+class Duration:
+    """A number of seconds, written as a whole number and a unit."""
+
+    def __init__(self, text: str) -> None:
+        match = _TEXT.match(text.strip().lower())
+        if match is None:
+            raise typer.BadParameter(f"{text!r} isn't a duration. Examples: 30m, 12h, 90d.")
+        self.seconds = int(match[1]) * _UNITS[match[2]]
+
+    def ago(self) -> datetime:
+        """Returns the time this long ago."""
+        return datetime.now(UTC) - timedelta(seconds=self.seconds)
+
+    def from_now(self) -> datetime:
+        """Returns the time when this has passed."""
+        return datetime.now(UTC) + timedelta(seconds=self.seconds)

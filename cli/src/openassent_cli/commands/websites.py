@@ -21,12 +21,7 @@ def list_websites(project: Name) -> None:
         websites = client.projects.get(project_id(client, project)).websites
     show_list(
         websites,
-        [
-            ("ADDRESS", lambda it: it.origin),
-            ("PRIMARY", lambda it: it.primary),
-            ("AUDITED", lambda it: it.audited),
-            ("ID", lambda it: it.id),
-        ],
+        {"ADDRESS": "origin", "PRIMARY": "primary", "AUDITED": "audited", "ID": "id"},
         empty="The project has no websites. Add one with `assent website add`.",
     )
 

@@ -16,16 +16,15 @@ from ast_grep_py import SgNode
 
 from openassent_analysis.blocks import Block
 from openassent_analysis.gates import callers
-from openassent_analysis.gates.context import Found, within
-from openassent_analysis.gates.enabling import enabled_with_consent
+from openassent_analysis.gates.callers import runs_on_load
+from openassent_analysis.gates.context import NOTHING, Found, Implied, both, within
 from openassent_analysis.gates.exports import providers_in
-from openassent_analysis.gates.implied import NOTHING, Implied, both
-from openassent_analysis.gates.markup import meaning_of_script
+from openassent_analysis.gates.markup import enabled_with_consent, meaning_of_script
 from openassent_analysis.gates.options import blocked_by_script, blocks, marked_by_code, waits_by_itself
 from openassent_analysis.gates.reading import reading_of
-from openassent_analysis.gates.running import runs_on_load
 from openassent_analysis.gates.texts import implied_by_text
 from openassent_analysis.gating import CLOSED, DEFAULT, LAYOUT, SERVER, Export, Gate, Gating, Provider
+from openassent_analysis.reading import resource
 from openassent_analysis.report import MAX_PROVIDERS
 from openassent_analysis.sources import Source
 
@@ -38,12 +37,7 @@ _ENTRY: Final = re.compile(
     re.IGNORECASE,
 )
 
-_SLOTS: Final = {
-    "rule": {
-        "any": [{"kind": "start_tag"}, {"kind": "self_closing_tag"}],
-        "has": {"kind": "tag_name", "regex": "^slot$"},
-    }
-}
+_SLOTS: Final = resource("queries")["slots"]
 _READ_BY_VARIABLE: Final = re.compile(r"(?:\$_COOKIE\[|Cookie::(?:get|has)\(|->cookie\()\s{0,9}(\$\w{1,60})")
 _MAX_SLOTS: Final = 20
 # Templates whose conditions are expressions of their scripts.
@@ -79,7 +73,7 @@ def providers(source: Source) -> list[Provider]:
 
 
 def _slots_wait(source: Source) -> bool:
-    slots = source.main.root.find_all(_SLOTS)  # type: ignore[call-overload]
+    slots = source.main.root.find_all(_SLOTS)
     return bool(slots) and all(gating(source, source.main, slot).gate is Gate.CLOSED for slot in slots[:_MAX_SLOTS])
 
 

@@ -9,7 +9,7 @@ import re
 from typing import Final
 
 from openassent_analysis.gates import words
-from openassent_analysis.gates.implied import (
+from openassent_analysis.gates.context import (
     ALWAYS,
     CHOICE,
     FLAG,

@@ -10,13 +10,12 @@ from typing import Final
 from ast_grep_py import SgNode
 
 from openassent_analysis.blocks import Block
-from openassent_analysis.functions import FUNCTIONS
 from openassent_analysis.gates import events, markup, words
-from openassent_analysis.gates.context import RUNS, WAITS, Found, Reader, within
+from openassent_analysis.gates.context import GIVEN, NOTHING, RUNS, WAITS, Found, Implied, Kind, Reader, both, within
 from openassent_analysis.gates.events import Refused
-from openassent_analysis.gates.implied import GIVEN, NOTHING, Implied, Kind, both
 from openassent_analysis.gates.index import MAX_ANCESTORS
 from openassent_analysis.gates.origins import imported
+from openassent_analysis.statements import FUNCTIONS
 
 _BRANCHES: Final = frozenset(
     {"if_statement", "ternary_expression", "elif_clause", "while_statement", "conditional_expression"}

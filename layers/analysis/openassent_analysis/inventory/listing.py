@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from typing import Final
 
 from openassent_analysis.files import NOT_ANALYZED, is_analyzed, language_of, reason_to_skip
+from openassent_analysis.findings import ENDS
 from openassent_analysis.inventory import manifests
 from openassent_analysis.inventory.technologies import Sign, technologies
 from openassent_analysis.kinds import NOT_ASSESSED, kind_of
-from openassent_analysis.result import ENDS
 
 MAX_MANIFESTS: Final = 500
 MAX_MANIFEST_BYTES: Final = 512 * 1024
+MAX_LOCK_FILE_BYTES: Final = 8 * 1024**2
 # Paths are evidence: the inventory shows them. Ordinary ones are far shorter.
 MAX_PATH: Final = 200
 # Bounds the memory for names of files that no later stage reads: those of about 50,000 files.
@@ -99,7 +100,10 @@ class Listing:
         for sign in self._technologies.signs_of(path):
             if sign not in self.signs or nearness(path) < nearness(self.signs[sign]):
                 self.signs[sign] = path
-        if not manifests.is_manifest(path) or (size > MAX_MANIFEST_BYTES and not manifests.needs_only_head(path)):
+        if not manifests.is_manifest(path):
+            return False
+        if size > (MAX_LOCK_FILE_BYTES if manifests.is_lock_file(path) else MAX_MANIFEST_BYTES):
+            self.truncated = True
             return False
         self._manifests.append(path)
         if len(self._manifests) >= 4 * MAX_MANIFESTS:

@@ -6,9 +6,9 @@ templates it contains. Everything is linear in the length of the text.
 
 from __future__ import annotations
 
-from openassent_analysis.templates import attributes, delimited, indented, strings
+from openassent_analysis.templates import delimited, indented, scriptlets
 from openassent_analysis.templates.dialects import Dialect, dialect_of
-from openassent_analysis.templates.markup import Markup, Template
+from openassent_analysis.templates.markup import Markup, Template, read_attributes
 
 __all__ = ["Dialect", "Template", "dialect_of", "read_template"]
 
@@ -20,10 +20,10 @@ def read_template(path: str, text: str) -> Template | None:
         return None
     markup = Markup(text)
     if dialect.in_strings:
-        strings.read(markup)
+        scriptlets.read_strings(markup)
     elif dialect.indented:
         indented.read(markup, dialect.indented)
     else:
         delimited.read(markup, dialect)
-    attributes.read(markup)
+    read_attributes(markup)
     return markup.template()

@@ -10,36 +10,24 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from openassent_analysis.reading import resource
 from openassent_analysis.templates import scriptlets
-from openassent_analysis.templates.includes import find_includes
+from openassent_analysis.templates.dialects import find_includes
 from openassent_analysis.templates.markup import Markup
 
 _KINDS: Final = {"pug": "Pug", "haml": "Haml", "slim": "Slim"}
+# The expressions of the parts of a line, by language and part.
+_PARTS: Final = {
+    language: {
+        part: re.compile(resource("template-languages")["languages"][kind][part], re.DOTALL)
+        for part in ("tag", "script_filter", "comment", "statement")
+    }
+    for language, kind in _KINDS.items()
+}
 # Only these are read: everything else on the page loads nothing.
 _ELEMENTS: Final = frozenset({"script", "img", "iframe", "noscript", "amp-analytics"})
 _VOID: Final = frozenset({"img"})
-_TAG: Final = {
-    "pug": re.compile(r"([a-zA-Z][\w:-]*+)(?:[.\#][\w-]++)*+"),
-    "haml": re.compile(r"%([a-zA-Z][\w:-]*+)(?:[.\#][\w-]++)*+"),
-    "slim": re.compile(r"([a-zA-Z][\w-]*+)(?:[.\#][\w-]++)*+"),
-}
-# Filters whose text is a script, or is markup.
-_SCRIPT_FILTER: Final = {
-    "pug": re.compile(r":(?:javascript|uglify-js)\b"),
-    "haml": re.compile(r":javascript\b"),
-    "slim": re.compile(r"javascript:"),
-}
 _PLAIN_FILTER: Final = re.compile(r":(?:plain|erb)\b")
-_COMMENT: Final = {
-    "pug": re.compile(r"//"),
-    "haml": re.compile(r"-\#|/"),
-    "slim": re.compile(r"/"),
-}
-_STATEMENT: Final = {
-    "pug": re.compile(r"-?\s*+((?:if|unless|else|elseif)\b.*)", re.DOTALL),
-    "haml": re.compile(r"-\s*+(.*)", re.DOTALL),
-    "slim": re.compile(r"-\s*+(.*)", re.DOTALL),
-}
 _OUTPUT: Final = re.compile(r"[!&]?+==?")
 # name = "value", :name => 'value', "name": `value`, name=value
 _ATTRIBUTE: Final = re.compile(
@@ -92,6 +80,7 @@ class _Reader:
         self._markup = markup
         self._text = markup.text
         self._language = language
+        self._parts = _PARTS[language]
         self._lines = list(_lines(markup.text))
         self._next = 0
         # Open blocks: the indentation, and the end tag, which is empty for a condition.
@@ -109,12 +98,12 @@ class _Reader:
 
     def _read(self, line: _Line) -> None:
         text, at, language = self._text, line.content, self._language
-        statement = _STATEMENT[language].match(text, at, line.end)
+        statement = self._parts["statement"].match(text, at, line.end)
         again = bool(statement and re_else(statement[1]))
         self._close(line.indent, "else" if again else "", line.start)
-        if _COMMENT[language].match(text, at, line.end) and not text.startswith("/=", at):
+        if self._parts["comment"].match(text, at, line.end) and not text.startswith("/=", at):
             self._body(line)
-        elif _SCRIPT_FILTER[language].match(text, at, line.end):
+        elif self._parts["script_filter"].match(text, at, line.end):
             self._script(line, line.end)
         elif language == "haml" and _PLAIN_FILTER.match(text, at, line.end):
             self._copy_body(line)
@@ -174,7 +163,7 @@ class _Reader:
 
     def _element(self, line: _Line, at: int) -> None:
         text, markup = self._text, self._markup
-        found = _TAG[self._language].match(text, at, line.end)
+        found = self._parts["tag"].match(text, at, line.end)
         if not found:
             markup.blank(line.end)
             return

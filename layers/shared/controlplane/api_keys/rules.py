@@ -87,11 +87,15 @@ def read_allowed_ips(texts: Sequence[str]) -> tuple[str, ...]:
 
     An IPv4-mapped IPv6 network becomes the IPv4 network that clients' addresses are compared with.
     """
-    return tuple(dict.fromkeys(str(_read_network(text.strip(), place)) for place, text in enumerate(texts)))
+    return tuple(dict.fromkeys(read_network(text, place) for place, text in enumerate(texts)))
 
 
-def _read_network(text: str, place: int) -> Network:
-    path = ["allowedIps", str(place)]
+def read_network(text: str, place: int = 0) -> str:
+    """Returns an entry of `read_allowed_ips`."""
+    return str(_read_network(text.strip(), ["allowedIps", str(place)]))
+
+
+def _read_network(text: str, path: list[str]) -> Network:
     try:
         # Python also reads a mask after the slash.
         network = ipaddress.ip_network(text if _NETWORK.fullmatch(text) else "", strict=False)

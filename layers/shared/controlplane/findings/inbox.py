@@ -97,16 +97,16 @@ def _list_of(organization_id: str, status: Status | None) -> tuple[str, Index]:
     return keys.inbox_status_pk(organization_id, status), keys.INBOX_BY_STATUS
 
 
-def complete(items: list[InboxItem], *, with_repositories: bool = False) -> list[InboxItem]:
-    """Adds the vendors that are too long for a position.
+def complete(items: list[InboxItem], *, with_code: bool = False) -> list[InboxItem]:
+    """Adds the vendors of runtime findings that are too long for a position.
 
-    with_repositories: also add the repositories of code findings, which no position carries.
+    with_code: also add the repositories and vendors of code findings and advisories, which no position carries.
     """
 
     def lacks(item: InboxItem) -> bool:
         if item.source == "runtime":
             return item.runtime_vendor is None
-        return with_repositories and item.source == "code-audit" and item.repository_id is None
+        return with_code and item.repository_name is not None and item.repository_id is None
 
     lacking = [item.item_id for item in items if lacks(item)]
     found = find_items(lacking) if lacking else {}
@@ -115,6 +115,7 @@ def complete(items: list[InboxItem], *, with_repositories: bool = False) -> list
             item,
             runtime_vendor=item.runtime_vendor or found[item.item_id].runtime_vendor,
             repository_id=found[item.item_id].repository_id,
+            vendor_ids=found[item.item_id].vendor_ids,
         )
         if item.item_id in found
         else item

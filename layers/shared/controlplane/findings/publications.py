@@ -20,8 +20,9 @@ def publish_findings(discoveries: Iterable[Discovery]) -> list[Entry]:
     """Publishes distinct findings of an organization. Returns the messages to send, one for each 25 that it opens.
 
     A new item is open, or resolved if it is settled. An existing item keeps its status, except that a resolved one
-    reopens if the finding was observed after it was resolved (unless settled). Observations that aren't newer than the
-    stored one, including duplicates, change nothing.
+    reopens if the finding was observed after it was resolved (unless settled), and that a new edition reopens it, and a
+    dismissed one, too. Observations that aren't newer than the stored one, including duplicates, change nothing, unless
+    they have a new edition, or an advisory is of another project now.
     """
     return [it for batch in batched(discoveries, events.MOST_SUBJECTS, strict=False) for it in _publish_batch(batch)]
 
@@ -109,7 +110,8 @@ def publish_leg(discovery: Discovery, existing: Mapping[str, Any] | None) -> Put
             "version": inbox.new_version(),
         }
         return Put(item, "attribute_not_exists(pk)")
-    if discovery.observed_at <= existing["observedAt"]:
+    is_known = discovery.edition == existing.get("edition") and not _has_moved(discovery, existing)
+    if discovery.observed_at < existing["observedAt"] or (is_known and discovery.observed_at == existing["observedAt"]):
         return None
     status = _next_status(discovery, existing)
     if status is None and all(attributes[name] == existing.get(name) for name in LISTED):
@@ -119,6 +121,11 @@ def publish_leg(discovery: Discovery, existing: Mapping[str, Any] | None) -> Put
         when, values = _unchanged(existing)
         return Update(keys.inbox_item(*item_id.location), set_expression(changed), when, {**changed, **values})
     return _change(discovery, existing, status, attributes)
+
+
+def _has_moved(discovery: Discovery, existing: Mapping[str, Any]) -> bool:
+    """Returns whether it is an advisory from the product's list of which another project has the latest scan."""
+    return discovery.edition is not None and discovery.project_id != existing["projectId"]
 
 
 def _status_leg(discovery: Discovery, existing: Mapping[str, Any]) -> Update | None:
@@ -154,6 +161,8 @@ def _unchanged(existing: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
 
 def _next_status(discovery: Discovery, existing: Mapping[str, Any]) -> Status | None:
     """Returns the status that the finding's item gets because the finding was observed, or None to keep the status."""
+    if discovery.edition != existing.get("edition") and existing["status"] in {"dismissed", "resolved"}:
+        return "open"
     if existing["status"] == "resolved":
         by_scan = existing.get("resolvedBy")
         resolved_at = (by_scan["observedAt"], by_scan["attempt"]) if by_scan else (existing["statusAt"], math.inf)

@@ -33,7 +33,7 @@ _KEPT_SECONDS = 15 * 86_400
 
 
 class SendInvitation(Message):
-    """Send the email of an invitation. number: how often it was sent before. `organizations.resends` writes the
+    """Send the email of an invitation. number: how often it was sent before. `organizations.sending` writes the
     message."""
 
     kind: Literal["send-invitation"] = "send-invitation"

@@ -114,7 +114,7 @@ class SlugTaken(Conflict):
 
 
 class OwnsTooMany(Conflict):
-    message = "You already own the maximum number of organizations. Hand one over, or ask the operator."
+    message = "You already own the maximum number of organizations. Hand one over, or ask {operator}."
 
     def __init__(self, current: int, limit: int | None) -> None:
         super().__init__(details={"reason": "organization_limit", "limit": limit, "current": current})

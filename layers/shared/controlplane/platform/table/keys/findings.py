@@ -152,6 +152,28 @@ def scan_inventory(scan_id: str) -> Key:
     return Key(scan_pk(scan_id), "INVENTORY")
 
 
+# A project's latest scan of the repository's production branch.
+# {pk: LATESTSCANS#17, sk: rep_2f…#01j…, projectId: prj_2f…, scanId: scn_2f…}
+def latest_scan(repository_id: str, project_local: str) -> Key:
+    return Key(latest_scans_pk(repository_id), f"{repository_id}#{project_local}")
+
+
+def latest_scans_pk(repository_id: str) -> str:
+    return f"LATESTSCANS#{shard_of(repository_id, shards.LATEST_SCANS)}"
+
+
+LATEST_SCANS_PKS = tuple(f"LATESTSCANS#{shard}" for shard in range(shards.LATEST_SCANS))
+
+
+# A repository whose latest scans are to be compared with the list of advisories. Each event has another `change`.
+# {pk: ADVISORIES#17, sk: rep_2f…, change: 01j…}
+def due_comparison(repository_id: str) -> Key:
+    return Key(f"ADVISORIES#{shard_of(repository_id, shards.ADVISORIES)}", repository_id)
+
+
+ADVISORIES_PKS = tuple(f"ADVISORIES#{shard}" for shard in range(shards.ADVISORIES))
+
+
 # A finding of a repository, over all scans. `place` is the fingerprint of its current place if it has moved. `gone`
 # names the scan that no longer found it, and `unsettled` is set until its inbox item is known to be resolved.
 # {pk: REPO#rep_2f…, sk: FP#77ab…, firstSeenAt: 2026-…, ruleId: analytics-loaded, content: 0b1c…, ordinal: 0,
