@@ -207,7 +207,8 @@ def _describe(advisory: Advisory) -> str:
     }[advisory.kind]
     versions = "all versions" if advisory.affected == "*" else f"versions {advisory.affected.replace('||', 'or')}"
     first = f", and {advisory.fixed} is the first good one" if advisory.fixed else ""
-    return f"{said} The advisory {advisory.id} of {advisory.date} is about {versions} of {advisory.package}{first}."
+    about = f"The advisory {advisory.id} of {advisory.date} is about {versions} of {advisory.package}{first}."
+    return f"{advisory.summary} {said} {about}"
 
 
 def _evidence(places: Sequence[Place]) -> Iterator[Evidence]:

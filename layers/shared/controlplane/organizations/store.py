@@ -1,7 +1,8 @@
 """Organizations, user accounts, and the memberships that connect them.
 
 A membership is two items that always change together: the roster's (by organization) and the user's (by user), which
-authorizes. An organization's slug and name never change, so the user's side has a copy of them.
+authorizes. Both decide, so neither can be an index, which is only eventually consistent. An organization's slug and
+name never change, so the user's side has a copy of them.
 """
 
 from collections.abc import Mapping, Sequence
