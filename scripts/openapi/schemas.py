@@ -252,7 +252,7 @@ class Schemas:
         return reference(name)
 
     def extend(self) -> None:
-        """Leaves out the fields that a schema has from another one. Raises SystemExit if they differ."""
+        """Removes from each extended schema the fields of its base. Raises SystemExit if one of them differs."""
         for name, other in FIXED["x-extended"].items():
             whole, base = self.collected[name], self.collected[other]
             if not base["properties"].items() <= whole["properties"].items():

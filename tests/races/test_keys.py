@@ -143,7 +143,7 @@ def test_a_creation_at_50_keys_succeeds_only_after_a_deletion(world, stage):
 
 
 @race()
-def test_a_roll_at_50_keys_never_makes_room(world, stage):
+def test_rolling_a_key_at_the_limit_of_50_frees_no_slot(world, stage):
     owner = Owner(world, stage, existing=50)
     replies = yield [owner.create, owner.replace]
     assert [reply.status for reply in replies] == [409, 200]

@@ -79,7 +79,7 @@ def test_no_minute_admits_more_or_fewer_than_the_limit(world, stage, thread_cloc
 
 
 @faults(breaks=every_call)
-def test_a_counter_of_a_key_that_cant_be_written_never_admits_for_free(world, stage):
+def test_no_request_is_admitted_uncounted_if_a_keys_counter_fails(world, stage):
     secret = key_with_limit(world, 100)
     case = yield lambda: stage.api.get("/v1/me", secret)
     replies = [outcome.get() for outcome in (case.first, case.second) if outcome.error is None]
@@ -100,7 +100,7 @@ def test_credentials_of_a_person_share_the_remainder(world, stage, limit):
 
 
 @faults(breaks=every_call)
-def test_a_failing_counter_of_a_person_never_admits_more(world, stage, limit):
+def test_no_request_is_admitted_uncounted_if_a_persons_counter_fails(world, stage, limit):
     limit("requests_per_minute_user", 100)
     person = world.person()
     case = yield lambda: stage.api.get("/v1/me", person.token)

@@ -87,7 +87,7 @@ class Calls:
         return found
 
     def places_in(self, vocabulary: str) -> Iterator[Vendor]:
-        """Yields the vendors whose paths or elements a text with these words may contain."""
+        """Yields the vendors whose paths or elements may occur in a text that contains these words."""
         for word, vendor in self._words_of_places:
             if word in vocabulary:
                 yield vendor

@@ -129,7 +129,10 @@ def _inserting(candidate: Candidate) -> SgNode | None:
 
 
 def _unchecked(candidate: Candidate, wanted: bool) -> bool:
-    """Returns whether no consent check encloses the candidate. Unlike ungated, it leaves callers to the project."""
+    """Returns whether no consent check encloses the candidate.
+
+    Unlike `ungated`, ignores checks around the callers: the analysis of the whole project follows those.
+    """
     if checked(candidate.source, candidate.block, candidate.node) is wanted:
         return False
     candidate.gating = gating(candidate.source, candidate.block, candidate.node)

@@ -1,6 +1,6 @@
-"""Reads the files that use given code, and those that use them, until it is known how each is run.
+"""Follows code to its users: reads the files that use it, then the files that use those, until each gate is decided.
 
-Reads the tree once a round, and asks the sandboxed process only about files that contain the name of a wanted one.
+Reads the tree once per round, and asks the sandboxed process only about files that contain the name of a wanted file.
 """
 
 from __future__ import annotations

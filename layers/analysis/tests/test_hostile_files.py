@@ -242,7 +242,7 @@ class TestFolders:
     content=st.binary(max_size=400) | st.lists(st.sampled_from(PIECES), max_size=20).map(b"".join),
     around=st.sampled_from([TRACKER, b'<script src="//hotjar.com">', b"document.cookie = `_ga=", b'{"dependencies":']),
 )
-def test_no_bytes_make_it_fail(path, content, around):
+def test_no_bytes_make_the_analysis_fail(path, content, around):
     analyze_files([(path, around + content), (path, content + around + content)])
 
 
@@ -251,7 +251,7 @@ def test_no_bytes_make_it_fail(path, content, around):
     b'{"dependencies":{"klaro":' * 10_000, b'{"dependencies": [1]}', b"[]", b'{"dependencies":{"klaro":1}}',
     b'{"dependencies":{"klaro":"workspace:*"}}', b'{"dependencies":{"klaro":"99999999999999999999.1"}}',
 ])  # fmt: skip
-def test_no_manifest_makes_it_fail(content):
+def test_no_manifest_makes_the_analysis_fail(content):
     assert analyze_files([("package.json", content)]).findings == []
 
 

@@ -73,7 +73,7 @@ def test_each_time_is_that_of_its_event(acme, now):
     assert times == [f"2026-03-04T05:06:{second}.000Z" for second in ("07", "08", "09")]
 
 
-def test_places_and_distinct_findings_are_counted_apart_and_an_inventory_can_be_truncated(acme):
+def test_places_and_distinct_findings_have_separate_counts_and_an_inventory_can_be_truncated(acme):
     scan = acme.scan(status="running")
     execution.complete_scan(scan, lease_of(scan), 7, 5, Coverage(1, 1, {}))
     table.put(stored_leg(scan.scan_id, Inventory(files=10, truncated=True)), PREPARED)

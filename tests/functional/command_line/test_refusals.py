@@ -43,7 +43,7 @@ class TestLists:
         ended = shell.run("project list --limit 100")
         assert (ended.stdout.count("\n"), ended.stderr) == (61, "")
 
-    def test_that_are_empty_say_what_to_do(self, shell, office):
+    def test_an_empty_list_says_what_to_do(self, shell, office):
         ended = shell.run("project list --org {second}".format(**office.names))
         assert (ended.stdout, ended.stderr) == ("", "There are no projects. Create one with `assent project create`.\n")
         assert shell.run("project list --json --org {second}".format(**office.names)).json == []

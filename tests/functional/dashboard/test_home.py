@@ -111,7 +111,7 @@ def test_a_scan_without_findings_leaves_nothing_to_review(visitor, company, worl
     assert "of 5 done" not in text_of(visitor.get(home(company)))
 
 
-def test_a_free_plan_says_what_it_lacks_and_a_member_who_can_connect(visitor, world, person):
+def test_a_member_on_the_free_plan_sees_its_limits_and_whom_to_ask(visitor, world, person):
     company = world.company("free")
     world.member(company, person=person)
     shown = text_of(visitor.get(home(company)))

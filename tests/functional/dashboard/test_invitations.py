@@ -180,7 +180,7 @@ class TestInviter:
         ("inviter", "role", "changes"),
         [("admin", "member", ["member", None]), ("admin", "admin", [None]), ("owner", "owner", ["admin", None])],
     )
-    def test_the_invitation_of_one_who_left_or_has_a_lesser_role_is_void(  # noqa: PLR0917
+    def test_an_invitation_is_void_if_its_inviter_left_or_was_demoted(  # noqa: PLR0917
         self, visitor, company, person, world, inviter, role, changes
     ):
         second = world.member(company, inviter)

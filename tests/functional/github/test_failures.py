@@ -316,7 +316,7 @@ class TestAccess:
         failure(AccessLost, read, code_host.host())
         assert len(code_host.sent(TOKENS)) == 2
 
-    def test_access_is_lost_with_a_permission_only_for_calls_that_need_it_or_if_the_host_forbids_it(self, code_host):
+    def test_access_is_lost_on_403_and_for_calls_that_need_a_withheld_permission(self, code_host):
         code_host.stand_in.faults.withheld[installation_id(DEMO_OWNER)] = {"issues"}
         host = code_host.host()
         assert read(host)

@@ -214,7 +214,7 @@ class TestInventory:
             "truncated": False,
         }  # fmt: skip
 
-    def test_counts_the_settings_of_a_site_as_files_that_load_a_vendor(self, world, api, sqs):
+    def test_a_site_configuration_that_loads_a_vendor_counts_as_a_loading_file(self, world, api, sqs):
         line = Line(world, api, sqs, again="full")
         files: dict[str, str | bytes] = {
             "mkdocs.yml": "site_name: Docs\ngoogle_analytics: ['UA-98765432-1', auto]\n",

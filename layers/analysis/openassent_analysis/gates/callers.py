@@ -1,4 +1,4 @@
-"""Finds out what runs a function: the places of the file that use its name, and the elements that name it."""
+"""Finds out what runs a function: code in the file that uses its name, or elements whose event attributes name it."""
 
 from __future__ import annotations
 

@@ -130,8 +130,8 @@ def compared(value: Meaning, *, positive: bool, falsy: bool) -> Meaning:
 class Found(NamedTuple):
     """The conditions under which code runs.
 
-    callers: functions that run it, if the file itself doesn't call them. handed_on: a function that runs it is given to
-    something that isn't known.
+    callers: the functions that run it and that this file never calls. handed_on: a function that runs it is passed to
+    unknown code.
     """
 
     implied: Implied = NOTHING

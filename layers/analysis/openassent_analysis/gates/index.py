@@ -66,7 +66,7 @@ class Index:
 
     @cached_property
     def uses(self) -> dict[str, list[Place]]:
-        """All places of each name, also as a property."""
+        """All places that use each name, including as the name of a property."""
         found: dict[str, list[Place]] = {}
         for block in self.scripts:
             names: Config = {"rule": {"kind": "identifier"}} if block.language == "python" else _NAMES

@@ -1,4 +1,4 @@
-"""Settings by which a vendor's own code waits for consent, and scripts that block later ones on a page."""
+"""Settings that make a vendor's own code wait for consent, and scripts that block the scripts after them on a page."""
 
 from __future__ import annotations
 

@@ -161,7 +161,7 @@ class _Stock:
         return package._replace(newest=show_newest(locked[-1] if locked else package.version or ""))
 
     def add_sign(self, sign: Sign, path: str) -> None:
-        """Adds the signs in a file's name. Those of a default package manager come last."""
+        """Adds a sign that a file's name gives. Add the signs of default package managers after all others."""
         if sign.kind == DEFAULT:
             managers = technologies().package_managers
             registry = managers[sign.id].registry

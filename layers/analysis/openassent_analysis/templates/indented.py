@@ -90,7 +90,7 @@ class _Reader:
         while self._next < len(self._lines):
             line = self._lines[self._next]
             self._next += 1
-            if line.start < self._markup.at:  # the rest of the attributes before
+            if line.start < self._markup.at:  # already read, as part of the attributes above
                 continue
             self._read(line)
         self._close(0, "", len(self._text))

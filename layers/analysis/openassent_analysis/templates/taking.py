@@ -8,7 +8,7 @@ from typing import Final
 from openassent_analysis.templates.dialects import Dialect
 from openassent_analysis.templates.markup import Markup
 
-# A delimiter is one only if its end is near.
+# The most characters between an opening delimiter and its end. Without an end this near, it is plain text.
 NEAR: Final = 3_000
 _MAX_NESTED: Final = 20
 # An expression in the address of an element, and an address in the expression.

@@ -206,7 +206,7 @@ class TestLimits:
         assert [it.id for it in found.vendors] == ["posthog"]
         assert not inventory_of({"package.json": "{}"}).truncated
 
-    def test_only_so_many_files_are_kept_for_their_manifest_alone(self):
+    def test_files_kept_only_as_manifests_are_limited_in_number(self):
         listing = Listing()
         kept = [listing.take(f"{number}/requirements.txt", 9) for number in range(2 * MAX_MANIFESTS)]
         assert kept.count(None) == listing.only_manifests == MAX_MANIFESTS

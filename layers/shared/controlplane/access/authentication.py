@@ -158,7 +158,7 @@ def _count_unknown(address: str) -> None:
 
 
 def count_malformed(address: str) -> None:
-    """Counts a malformed credential, which must not cost a write, in this environment only. Raises TooManyRejected."""
+    """Counts a malformed credential in this environment's memory, so that it costs no write. Raises TooManyRejected."""
     counted = rate.count_in_memory(_malformed, network_of(address), settings.rejected_credentials_per_minute)
     if counted.hits > counted.limit:
         raise TooManyRejected(counted.resets_at - int(clock.now()))

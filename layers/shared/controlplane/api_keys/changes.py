@@ -20,10 +20,10 @@ _NOTHING: Mapping[str, Any] = {}
 
 
 def update_key(key_id: KeyId, change: Callable[[ApiKeyItem], ApiKeyItem], *, admin_id: str) -> ApiKeyItem:
-    """Returns the changed key. It authenticates with the new restrictions after the commit.
+    """Updates the key and returns it. Its new restrictions apply to every request after the commit.
 
-    change: returns the changed key, and raises the errors of the caller. It gets the key again if another change came
-    first. admin_id: see `api_keys.create_key`. Raises UnknownKey, RoleRequired, and the errors of `change`.
+    change: returns the changed key, or raises an error, which this function passes on. It is called again with the
+    current key after a conflict. admin_id: see `api_keys.create_key`. Raises UnknownKey and RoleRequired.
     """
 
     def update() -> ApiKeyItem:

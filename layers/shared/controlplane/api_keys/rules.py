@@ -160,7 +160,7 @@ def _more_networks(current: tuple[str, ...], wanted: tuple[str, ...]) -> str | N
 
 
 def _is_inside(network: Network, accepted: Iterable[Network]) -> bool:
-    """Returns whether one of the networks contains all of it."""
+    """Returns whether one of the accepted networks contains the whole network."""
     return any(network.version == it.version and network.subnet_of(it) for it in accepted)  # type: ignore[arg-type]
 
 

@@ -19,10 +19,14 @@ from controlplane.platform.table.table import ConditionFailed, LegFailed, Put, U
 def publish_findings(discoveries: Iterable[Discovery]) -> list[Entry]:
     """Publishes distinct findings of an organization. Returns the messages to send, one for each 25 that it opens.
 
-    A new item is open, or resolved if it is settled. An existing item keeps its status, except that a resolved one
-    reopens if the finding was observed after it was resolved (unless settled), and that a new edition reopens it, and a
-    dismissed one, too. Observations that aren't newer than the stored one, including duplicates, change nothing, unless
-    they have a new edition, or an advisory is of another project now.
+    A new item is open, or resolved if the finding is settled or gone. An existing item keeps its status, except:
+
+    - A resolved item reopens if the finding was observed after the resolution and is neither settled nor gone.
+    - A resolved or dismissed item reopens if the advisory has a new edition.
+    - An open item is resolved if the finding has a `settled_reason`, unless a person reopened it after the decision.
+
+    An observation that is older than the stored one changes nothing. One of the same time, such as a duplicate, changes
+    the item only if the advisory has a new edition, or has moved to another project.
     """
     return [it for batch in batched(discoveries, events.MOST_SUBJECTS, strict=False) for it in _publish_batch(batch)]
 

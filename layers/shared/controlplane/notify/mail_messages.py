@@ -134,7 +134,7 @@ def find_batch(organization_id: str, window: str) -> Batch | None:
 
 
 def schedule_digest(organization_id: str, day: str, seconds: int) -> None:
-    """Leaves the digest of this day to the sweep, once, after that many seconds."""
+    """Schedules the day's digest, once. The sweep sends its message after that many seconds."""
     key = keys.digest(organization_id, day)
     if table.get(key) is not None:
         return

@@ -152,7 +152,7 @@ def _cancel(work: Work, failure: Failure) -> dict[str, Any]:
 def _fail(
     work: Work, failure: Failure, when: str, values: Mapping[str, Any], *, canceled: bool = False
 ) -> dict[str, Any]:
-    """Ends the work once, and only if it is unended and the condition `when` holds. Raises leases.LeaseLost.
+    """Ends the work. Raises leases.LeaseLost if it has already ended or the condition `when` doesn't hold.
 
     Returns the attributes that have changed.
     """

@@ -130,7 +130,7 @@ def _result(scan: ScanItem, published: PublishedFinding, rule_index: int) -> dic
                 }
             }
         ],
-        # Not under GitHub's name: upload-sarif computes that one, and warns of each that differs.
+        # GitHub's own name isn't used: upload-sarif computes that fingerprint, and warns if a file has another value.
         "partialFingerprints": {f"{settings.service_brand}Finding/v1": finding.fingerprint},
         "properties": {
             "priority": finding.priority,

@@ -139,7 +139,7 @@ class AppAuth:
         # A second token does no harm, so this write is retried like a read.
         wanted = {"permissions": dict(purpose), **selection}
         response = self.send_as_app("POST", _INSTALLATION_TOKENS, url, deadline, wanted)
-        # AccessLost: suspended, removed, or without permission or repository.
+        # AccessLost: the installation is suspended or removed, or lacks the permission or the repository.
         return response.require(201, dict.fromkeys((403, 404, 422), errors.AccessLost)).read(_to_token)
 
     def _sign(self) -> str:
