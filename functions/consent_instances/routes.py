@@ -59,7 +59,7 @@ Origin = Annotated[str, Header(include_in_schema=False)]
 async def get_configuration(
     _: Visitor, instance_id: InstanceId, if_none_match: IfNoneMatch = None, origin: Origin = ""
 ) -> Answer[InstanceConfiguration]:
-    """Returns what a banner needs: the origins it may run on, its branding, and the vendors with the decisions on them.
+    """Returns a banner's configuration: the origins it may run on, its branding, and the vendors with their decisions.
 
     Public, and cacheable for a minute. Only scripts on the project's websites can read it in a browser: for these, the
     response has `Access-Control-Allow-Origin`. The plan decides on the branding, so a downgrade can change it.

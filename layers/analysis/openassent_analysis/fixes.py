@@ -1,7 +1,7 @@
 """Code that loads a vendor only after consent, to paste into the project that a finding is about.
 
-It fits the project: with the consent manager that the project has, with c15t if the project has a build, and with the
-vendor's own consent API otherwise. All of the code is ours: nothing in it comes from the repository.
+It fits the project: it uses the project's consent manager, or without one c15t if the project has a build, or else the
+vendor's own consent API. All of the code is ours: nothing in it comes from the repository.
 """
 
 from collections.abc import Collection, Iterable, Mapping

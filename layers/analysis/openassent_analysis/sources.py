@@ -69,7 +69,7 @@ class Source:
 
     # When reading it has taken too long (time.thread_time()).
     deadline: float = math.inf
-    # What `gates` has found out about the file.
+    # The findings of `gates` about the file.
     consent: Any = None
     # Addresses of other files of the project, by the names that this one uses for them.
     given: dict[str, str] = field(default_factory=dict)

@@ -186,7 +186,7 @@ class _Reader:
             if required:
                 yield Use(Export(module, WHOLE), gate)
             for local, name in _names_in(bound):
-                # What `import()` loads runs only when the component is first used.
+                # Code that `import()` loads runs only when the component is first used.
                 whole = WHOLE if required else ANY
                 self._imported[local] = Export(module, whole if name == DEFAULT else name)
 

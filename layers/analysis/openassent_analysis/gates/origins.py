@@ -54,7 +54,7 @@ _WATCHES: Final = frozenset({"watch", "this.$watch"})
 _MAX_MEMBERS: Final = 200
 _MAX_CASTS: Final = 4
 _QUESTION: Final = re.compile(r"(?:is|has|can|should|may)[A-Z_]")
-# What Nuxt imports by itself.
+# The folder from which Nuxt imports by itself.
 _COMPOSABLES: Final = "composables/"
 _COMPOSABLE: Final = re.compile(r"use[A-Z]\w{1,60}")
 _PROJECT: Final = re.compile(r"[./~#$]|@/|@\w+/\w+/")

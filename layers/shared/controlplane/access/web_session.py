@@ -109,7 +109,7 @@ class WebSession(Caller):
 
     @property
     def organization(self) -> Membership:
-        """The page's organization. Raises LookupError if the page isn't one of an organization."""
+        """The page's organization. Raises LookupError on a page outside of organizations."""
         if self.membership is None:
             raise LookupError("this page isn't an organization's")
         return self.membership

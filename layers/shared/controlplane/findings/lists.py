@@ -93,7 +93,7 @@ def find(
 ) -> Found:
     """Returns up to `limit` items that match among the next `most` items (by default 200). Takes one round trip.
 
-    A filter by the ID of a repository or a vendor takes a second one, for the items that match otherwise.
+    A filter by the ID of a repository or a vendor takes a second one, for the items that match all other filters.
     """
     part = inbox.read_positions(organization_id, status, most or MOST_READ, after, since)
     candidates = part.items

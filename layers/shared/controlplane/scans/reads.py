@@ -198,7 +198,7 @@ def list_scans(
 ) -> QueryPage[ScanItem]:
     """Returns one page of the organization's scans, newest first, optionally filtered by repository and status.
 
-    The page is empty if the repository isn't one of the organization.
+    The page is empty if the repository belongs to another organization.
     """
     own_id = RepositoryId.parse(repository_id or "")
     if repository_id is not None and (own_id is None or own_id.organization_id != organization_id):

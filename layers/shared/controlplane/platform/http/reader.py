@@ -50,7 +50,7 @@ class RequestReader(Request):
         # None until `parse_body`, and without a body.
         self.content: Any = None
         self.is_body_readable = True
-        # What is wrong with the headers, the body's format, and the query.
+        # The problems of the headers, the body's format, and the query.
         self.problems: Problems = []
         self._translated_headers: Headers | None = None
 
