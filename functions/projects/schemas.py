@@ -131,6 +131,9 @@ class ProjectCreate(Wire):
 class ConsentUpdate(Changes):
     """Changes to a consent instance."""
 
+    # With another change of the project, it may be empty.
+    model_config = ConfigDict(json_schema_extra={})
+
     branding: Branding = Field(default_factory=str, description=_BRANDING, examples=[settings.library_brand])
     trusted_origins: Annotated[SomeAddresses, CONSENT_ORIGINS] = Field(
         default_factory=list,

@@ -278,7 +278,7 @@ PARSERS: dict[str, Call | tuple[Call, int]] = {
     "branch": naming.is_branch,
     "folder": naming.is_folder,
     "website": origins.parse_origin,
-    "network": lambda text: api_keys._read_network(text, 0),
+    "network": lambda text: api_keys._read_network(text, []),
     "link of an unsubscription": subscriptions.read_link,
     "problems": _explain_problems,
     "log line": observability.scrub,

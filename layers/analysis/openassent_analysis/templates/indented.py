@@ -16,13 +16,13 @@ from openassent_analysis.templates.dialects import find_includes
 from openassent_analysis.templates.markup import Markup
 
 _KINDS: Final = {"pug": "Pug", "haml": "Haml", "slim": "Slim"}
-# The expressions of the parts of a line, by language and part.
-_PARTS: Final = {
-    language: {
-        part: re.compile(resource("template-languages")["languages"][kind][part], re.DOTALL)
-        for part in ("tag", "script_filter", "comment", "statement")
-    }
-    for language, kind in _KINDS.items()
+_LANGUAGES: Final = resource("template-languages")["languages"]
+# The expressions of the parts of a line, by language.
+_TAG: Final = {language: re.compile(_LANGUAGES[kind]["tag"]) for language, kind in _KINDS.items()}
+_SCRIPT_FILTER: Final = {language: re.compile(_LANGUAGES[kind]["script_filter"]) for language, kind in _KINDS.items()}
+_COMMENT: Final = {language: re.compile(_LANGUAGES[kind]["comment"]) for language, kind in _KINDS.items()}
+_STATEMENT: Final = {
+    language: re.compile(_LANGUAGES[kind]["statement"], re.DOTALL) for language, kind in _KINDS.items()
 }
 # Only these are read: everything else on the page loads nothing.
 _ELEMENTS: Final = frozenset({"script", "img", "iframe", "noscript", "amp-analytics"})
@@ -80,7 +80,6 @@ class _Reader:
         self._markup = markup
         self._text = markup.text
         self._language = language
-        self._parts = _PARTS[language]
         self._lines = list(_lines(markup.text))
         self._next = 0
         # Open blocks: the indentation, and the end tag, which is empty for a condition.
@@ -98,12 +97,12 @@ class _Reader:
 
     def _read(self, line: _Line) -> None:
         text, at, language = self._text, line.content, self._language
-        statement = self._parts["statement"].match(text, at, line.end)
+        statement = _STATEMENT[language].match(text, at, line.end)
         again = bool(statement and re_else(statement[1]))
         self._close(line.indent, "else" if again else "", line.start)
-        if self._parts["comment"].match(text, at, line.end) and not text.startswith("/=", at):
+        if _COMMENT[language].match(text, at, line.end) and not text.startswith("/=", at):
             self._body(line)
-        elif self._parts["script_filter"].match(text, at, line.end):
+        elif _SCRIPT_FILTER[language].match(text, at, line.end):
             self._script(line, line.end)
         elif language == "haml" and _PLAIN_FILTER.match(text, at, line.end):
             self._copy_body(line)
@@ -163,7 +162,7 @@ class _Reader:
 
     def _element(self, line: _Line, at: int) -> None:
         text, markup = self._text, self._markup
-        found = self._parts["tag"].match(text, at, line.end)
+        found = _TAG[self._language].match(text, at, line.end)
         if not found:
             markup.blank(line.end)
             return
