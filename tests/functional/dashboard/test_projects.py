@@ -277,7 +277,7 @@ class TestVendors:
         shown = visitor.get(path(company, "/shop/vendors"))
         assert f"In shop, as of the scan of March 4, 2026 : {HOSTILE} doesn't wait for consent" in text_of(shown)
         assert "b.js waits for consent package.json names hj" in text_of(shown)
-        assert "Hotjar Undecided Before consent Session-replay" in text_of(shown)
+        assert "Hotjar Undecided Before consent Session replay" in text_of(shown)
         assert ("https://github.com/acme/shop/blob/1f/b.js" in shown.text, "<script>alert" in shown.text) == (
             True,
             False,
