@@ -34,7 +34,6 @@ _OWN_SCRIPT: Final = re.compile(r"""(?<![\w:/.@-])/{0,1}[\w@.~-]{1,100}(?:/[\w@.
 _SCRIPT_NAME: Final = re.compile(r"\.[cm]?[jt]sx?$")
 _SOURCE: Final = re.compile(r"""^:?(?:data-)?src$""", re.IGNORECASE)
 _LAZY: Final = re.compile(r"(?:^|\.)(?:lazy|dynamic|defineAsyncComponent|loadable|lazyWithPreload|\w*[lL]azy\w*)$")
-_OPENING: Final = frozenset({"start_tag", "self_closing_tag"})
 _CALLS: Final = resource("queries")["import_calls"]
 # loadScript('/js/tag.js'), script.src = '/js/tag.js'
 _SCRIPTS: Final = resource("queries")["script_loads"]

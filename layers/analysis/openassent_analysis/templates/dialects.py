@@ -71,8 +71,6 @@ _SCRIPTLETS: Final = re.compile(
     r"<%[-=@~]{0,2}+\s*+(?:await\s++)?+(?:include|render|partial|javascript_(?:include|pack)_tag|vite_(?:java|type)script_tag)\b"
     r"[^\"'%\n]{0,60}+[\"']?+" + _NAME
 )
-_QUOTED: Final = r"[^\"'\n;]{0,80}+[\"']([^\"'\n]{1,200}+)[\"']"
-_PHP: Final = re.compile(r"\b(?:(?:include|require)(?:_once)?+|get_template_part|locate_template)\b" + _QUOTED)
 # Thymeleaf: th:replace="~{fragments/analytics :: tag}".
 _INSERTED: Final = re.compile(r"\bth[:-](?:insert|replace|include)\s*+=\s*+[\"']~?+\{?+\s*+" + _NAME)
 _BY_KIND: Final = {

@@ -27,7 +27,6 @@ from controlplane.scans.findings import expire_superseded
 # Twice the longest function timeout (scan_execution, 420 s in template.yaml), plus a minute for clock skew.
 SETTLED_AFTER_SECONDS = 900
 
-_PAGE = 100
 _STEPS: dict[str, tuple[leftovers.Step, ...]] = {
     ids.ProjectId.prefix: leftovers.OF_PROJECT,
     ids.RepositoryId.prefix: leftovers.OF_REPOSITORY,
