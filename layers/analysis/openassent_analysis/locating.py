@@ -25,6 +25,7 @@ _AROUND: Final = frozenset({"jsx_element", "jsx_fragment"})
 _SCRIPT_NAMES: Final = frozenset({"script", "Script"})
 _LONGEST_LINE_BEFORE: Final = 200
 _MAX_ANCESTORS: Final = 30
+_MAX_AROUND: Final = 3
 Range = tuple[int, int]
 
 
@@ -70,15 +71,28 @@ def _elements_around(node: SgNode) -> Iterator[SgNode]:
             yield tag
 
 
+def _name_of(tag: SgNode) -> SgNode | None:
+    if tag.kind() in _JSX:
+        return tag.field("name")
+    return next((it for it in tag.children() if it.kind() == "tag_name"), None)
+
+
 def _name(tag: SgNode) -> str:
-    name = tag.field("name") or next((it for it in tag.children() if it.kind() == "tag_name"), None)
+    name = _name_of(tag)
     return name.text() if name is not None else ""
 
 
 def _tag(source: Source, block: Block, tag: SgNode) -> Place | None:
-    element = tag.parent() if tag.kind() == "start_tag" else tag
-    around = next((it for it in tag.ancestors()[:4] if it.kind() == "element" and _is_noscript(it)), None)
-    return _place(source, block, TAG, tag, element or tag, around)
+    element = tag.parent() if tag.kind() == "start_tag" else None
+    # An image or a broken element ends with its tag.
+    if element is None or element.children()[-1].kind() != "end_tag":
+        element = tag
+    around: SgNode | None = element
+    for _ in range(_MAX_AROUND):
+        around = around.parent() if around is not None else None
+        if around is not None and _is_noscript(around):
+            return _place(source, block, TAG, tag, element, around)
+    return _place(source, block, TAG, tag, element, None)
 
 
 def _is_noscript(element: SgNode) -> bool:
@@ -99,7 +113,7 @@ def _jsx(source: Source, block: Block, tag: SgNode) -> Place | None:
 def _place(
     source: Source, block: Block, kind: str, tag: SgNode, element: SgNode, noscript: SgNode | None
 ) -> Place | None:
-    name = tag.field("name") or next((it for it in tag.children() if it.kind() == "tag_name"), None)
+    name = _name_of(tag)
     if name is None:
         return None
     nodes = {"tag": tag, "name": name}
