@@ -171,20 +171,6 @@ def _pattern(written: str) -> re.Pattern[str]:
     return re.compile(written)
 
 
-def _above(candidate: Candidate, wanted: Mapping[str, Any]) -> bool:
-    """Returns whether a number in the text, possibly a product (60 * 60 * 24 * 730), is larger than the bound."""
-    found = _pattern(wanted["number"]).search(candidate.text(wanted.get("in")))
-    if not found:
-        return False
-    product = 1.0
-    for factor in found[1].split("*"):
-        try:
-            product *= float(factor.strip().replace("_", ""))
-        except ValueError:
-            return False
-    return product > float(wanted["bound"])
-
-
 def _outdated_library(candidate: Candidate, wanted: Mapping[str, Any]) -> bool:
     found = outdated_address(candidate.text(wanted.get("in")))
     if found is None:
@@ -203,7 +189,6 @@ CONDITIONS: Final[dict[str, Callable[[Candidate, Any], bool]]] = {
     "text": _text,
     "also": _also,
     "file": _file,
-    "above": _above,
     "outdated_library": _outdated_library,
     "on_load": _on_load,
     "unchecked": _unchecked,
