@@ -90,7 +90,7 @@ def _sources(root: Path) -> Iterator[Path]:
 def write_plain_rules(folder: Path) -> Path:
     """Writes our rules as ast-grep rule files, with those of their conditions that it can express.
 
-    It supports text patterns and the vendors' hosts, but not gates, entropy, or versions. Leaves out rules with a
+    It supports text patterns and the vendors' hosts, but not gates or versions. Leaves out rules with a
     selective condition that it can't express, because they would match nearly everything.
     """
     (folder / "rules").mkdir(parents=True)
@@ -106,15 +106,13 @@ def write_plain_rules(folder: Path) -> Path:
 
 
 def _is_expressible(rule: Rule) -> bool:
-    given = [rule.where.get(key) or {} for key in ("text", "secret")]
-    return _SELECTIVE.isdisjoint(rule.where) and not any(
-        "role" in condition or _LOOK_AROUND.search(condition.get("matches", "")) for condition in given
-    )
+    text = rule.where.get("text") or {}
+    return _SELECTIVE.isdisjoint(rule.where) and not _LOOK_AROUND.search(text.get("matches", ""))
 
 
 def _with_conditions(rule: Rule, config: Mapping[str, Any]) -> dict[str, Any]:
     every, constraints = [config["rule"]], {}
-    for key in ("text", "secret", "vendor"):
+    for key in ("text", "vendor"):
         condition = rule.where.get(key) or {}
         pattern = _hosts(condition["categories"]) if key == "vendor" and condition else condition.get("matches")
         if pattern is None:

@@ -46,8 +46,6 @@ from openassent_analysis.unknown import is_named_after, registrable
 _PLACES: Final = {OUTDATED: 0, UNMAINTAINED: 0, LOCKED: 2}
 # Conditions of rules about code that may wait for consent.
 _ASKS: Final = frozenset({"ungated", "unchecked"})
-# Other rules, whose findings matter only if the code runs. A secret matters wherever it is.
-_ABOUT_RUNNING_CODE: Final = frozenset({"banner", "cookies", "outdated", "personal-data", "trackers"})
 
 _HOST: Final = re.compile(r"[a-z0-9_.-]*")
 _MAX_OWN_NAMES: Final = 1_000
@@ -297,7 +295,7 @@ class _Scan:
             (vendor.id,) if vendor else (),
         )
         asks = not _ASKS.isdisjoint(rule.where)
-        runs = OPEN if rule.engine == "syntax" and rule.category in _ABOUT_RUNNING_CODE else None
+        runs = OPEN if rule.engine == "syntax" else None
         return _Found(
             finding,
             match.gating if asks else runs,
