@@ -234,7 +234,7 @@ def to_issue(scan: ScanItem, finding: Finding, known: HistoryItem, project: Proj
         first_seen_at=known.first_seen_at,
         vendors=tuple(FindingVendor(it.id, it.name, it.domains[0].partition("/")[0]) for it in vendors_of),
         confidence=finding.confidence,
-        fix=None if fix is None else Fix(*fix),
+        fix=None if fix is None else Fix(*fix[:4]),
     )
 
 

@@ -25,13 +25,38 @@ _NPM: Final = frozenset({"npm", "yarn", "yarn-classic", "pnpm", "bun"})
 _BUILT: Final = frozenset({".js", ".jsx", ".mjs", ".ts", ".tsx", ".mts", ".vue", ".svelte", ".astro"})
 
 
+class Edit(NamedTuple):
+    """A change of whole lines of a file.
+
+    before: the lines from `start_line` as they are in the file, without the last line break. after: what replaces them.
+    A new file has line 1 and an empty `before`.
+    """
+
+    path: str
+    start_line: int
+    before: str
+    after: str
+
+    def as_dict(self) -> dict[str, Any]:
+        """Returns the edit for JSON, with keys in camelCase."""
+        return {"path": self.path, "startLine": self.start_line, "before": self.before, "after": self.after}
+
+
 class Fix(NamedTuple):
-    """Code that fixes a finding: what it does, the language that it is written in, and the packages that it needs."""
+    """A fix of a finding: what it does, the packages that it needs, and edits of the project's files.
+
+    code: to paste where no edit is safe, in `language`. May be empty if there are edits.
+    """
 
     summary: str
     language: str
     code: str
     packages: tuple[str, ...] = ()
+    edits: tuple[Edit, ...] = ()
+
+    def as_dict(self) -> dict[str, Any]:
+        """Returns the fix for JSON, with keys in camelCase."""
+        return self._asdict() | {"edits": [edit.as_dict() for edit in self.edits]}
 
 
 @dataclass(frozen=True, slots=True)

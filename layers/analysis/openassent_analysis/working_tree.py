@@ -56,7 +56,7 @@ class ReportedFinding:
     def as_dict(self) -> dict[str, Any]:
         """Returns the finding for JSON, with keys in camelCase."""
         vendors = [vendor._asdict() for vendor in self.vendors]
-        return self.finding.as_dict() | {"vendors": vendors, "fix": self.fix and self.fix._asdict()}
+        return self.finding.as_dict() | {"vendors": vendors, "fix": self.fix and self.fix.as_dict()}
 
 
 @dataclass(frozen=True, slots=True)
