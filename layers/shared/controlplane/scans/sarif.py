@@ -3,11 +3,8 @@
 https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html
 """
 
-import json
-from collections.abc import Mapping, Sequence
-from functools import cache
-from pathlib import Path
-from typing import Any, Final
+from collections.abc import Sequence
+from typing import Any
 from urllib.parse import quote
 
 from controlplane.findings.items import InboxItem
@@ -15,6 +12,7 @@ from controlplane.platform.core.settings import settings
 from controlplane.platform.core.urls import public_base_url
 from controlplane.scans.findings import FindingItem, PublishedFinding
 from controlplane.scans.items import ScanItem
+from controlplane.scans.rules import known_rule, rule_page
 
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/os/schemas/sarif-schema-2.1.0.json"
 _ROOT = "%SRCROOT%"
@@ -22,8 +20,6 @@ _LEVELS = {"critical": "error", "high": "error", "medium": "warning", "low": "no
 # GitHub's ranges: above 9.0 is critical, from 7.0 high, from 4.0 medium, below that low.
 _SECURITY_SEVERITIES = {"critical": "9.5", "high": "8.0", "medium": "5.5", "low": "2.0"}
 _UNKNOWN_SEVERITY = "medium"
-# Made from the rules of the analysis by scripts/rule_texts.py.
-_RULE_TEXTS: Final = Path(__file__).with_name("rule_texts.json")
 # The inbox's decisions that a finding isn't to be fixed.
 _SUPPRESSING = {"accepted", "dismissed"}
 
@@ -66,39 +62,26 @@ def _times(scan: ScanItem) -> dict[str, str]:
     return {name: value for name, value in times.items() if value is not None}
 
 
-@cache
-def _rule_texts() -> Mapping[str, Mapping[str, str]]:
-    texts: dict[str, dict[str, str]] = json.loads(_RULE_TEXTS.read_text(encoding="utf-8"))
-    return texts
-
-
-def _texts_of(rule_id: str) -> Mapping[str, str]:
-    """Returns the rule's texts. They name no vendor, because GitHub shows them with each of the rule's findings."""
-    words = rule_id.replace("-", " ").capitalize()
-    # A rule that a later release removed.
-    unknown = {"title": words, "description": f"{words}.", "remediation": "Each result says how to fix it."}
-    return _rule_texts().get(rule_id, unknown)
-
-
 def _rule(rule_id: str, findings: Sequence[FindingItem]) -> dict[str, Any]:
-    first, texts = findings[0], _texts_of(rule_id)
-    links = "".join(f"\n\n- {link}" if number == 0 else f"\n- {link}" for number, link in enumerate(first.references))
+    """Returns the rule with texts that name no vendor, because GitHub shows them with each of the rule's findings."""
+    known = known_rule(rule_id)
+    links = "".join(f"\n\n- {link}" if number == 0 else f"\n- {link}" for number, link in enumerate(known.references))
     severities = [finding.severity for finding in findings if finding.severity in _LEVELS]
     severity = min(severities, key=list(_LEVELS).index, default=_UNKNOWN_SEVERITY)
     rule: dict[str, Any] = {
         "id": rule_id,
         "name": "".join(word.capitalize() for word in rule_id.split("-")),
-        "shortDescription": {"text": texts["title"]},
-        "fullDescription": {"text": texts["description"]},
-        "help": {"text": texts["remediation"], "markdown": f"{_plain(texts['remediation'])}{links}"},
+        "shortDescription": {"text": known.title},
+        "fullDescription": {"text": known.description},
+        "help": {"text": known.remediation, "markdown": f"{_plain(known.remediation)}{links}"},
         "defaultConfiguration": {"level": _LEVELS[severity]},
         "properties": {
-            "tags": ["privacy", "security", first.category],
+            "tags": ["privacy", "security", known.category or findings[0].category],
             "security-severity": _SECURITY_SEVERITIES[severity],
         },
     }
-    if first.references:
-        rule["helpUri"] = first.references[0]
+    if page := rule_page(rule_id):
+        rule["helpUri"] = page
     return rule
 
 
