@@ -9,7 +9,8 @@ from pathlib import PurePosixPath
 from urllib.parse import quote
 
 from controlplane.code_host.github.client import ISSUE_BODY_LIMIT
-from controlplane.findings.items import Evidence, Fix, InboxItem
+from controlplane.findings.fixes import Fix
+from controlplane.findings.items import Evidence, InboxItem
 from controlplane.platform.core.settings import settings
 
 _TITLE_LENGTH = 200
@@ -114,7 +115,8 @@ def _where(evidence: tuple[Evidence, ...]) -> str:
 
 def _fix(fix: Fix) -> str:
     needs = f"Needs {', '.join(map(_code_span, fix.packages))}.\n\n" if fix.packages else ""
-    return f"{_prose(fix.summary)}\n\n{needs}{_code_block(fix.code, fix.language)}"
+    shown = _code_block(fix.diff, "diff", None) if fix.edits else _code_block(fix.code, fix.language)
+    return f"{_prose(fix.summary)}\n\n{needs}{shown}"
 
 
 def _place(evidence: Evidence) -> str:
@@ -162,9 +164,9 @@ def _code_span(text: str) -> str:
     return f"{fence}{pad}{plain}{pad}{fence}" if plain else ""
 
 
-def _code_block(text: str, language: str) -> str:
+def _code_block(text: str, language: str, most_lines: int | None = _MOST_SNIPPET_LINES) -> str:
     lines = _CONTROL.sub("", text.replace("\r\n", "\n").replace("\r", "\n")).strip("\n").split("\n")
-    shown = "\n".join(lines[:_MOST_SNIPPET_LINES]) + ("\n…" if len(lines) > _MOST_SNIPPET_LINES else "")
+    shown = "\n".join(lines[:most_lines]) + ("\n…" if len(lines[:most_lines]) < len(lines) else "")
     fence = "`" * max(3, _longest_run(shown) + 1)
     return f"{fence}{language}\n{shown}\n{fence}"
 
