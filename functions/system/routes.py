@@ -142,7 +142,7 @@ async def show_reference(accept: Accept = "", if_none_match: IfNoneMatch = None)
 async def get_reference_file(
     file_name: Annotated[str, Path(alias="fileName")], accept: Accept = "", if_none_match: IfNoneMatch = None
 ) -> Response:
-    """Returns a file of the reference: an operation (`createProject.md`), the errors, the rules, a script, or a style."""
+    """Returns a file of the reference: an operation (`createProject.md`), the errors, rules, a script, or a style."""
     return documents.get_file(file_name, accept, if_none_match)
 
 

@@ -3,10 +3,12 @@
 https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import groupby
 from typing import Any
 from urllib.parse import quote
 
+from controlplane.findings.fixes import Edit, Fix
 from controlplane.findings.items import InboxItem
 from controlplane.platform.core.settings import settings
 from controlplane.platform.core.urls import public_base_url
@@ -50,7 +52,9 @@ def to_sarif(scan: ScanItem, found: Sequence[PublishedFinding]) -> dict[str, Any
                 "mappedTo": {"uriBaseId": _ROOT},
             }
         ],
-        "invocations": [{"executionSuccessful": True, **_times(scan)}],
+        "invocations": [
+            {"executionSuccessful": True, **_times(scan), "toolExecutionNotifications": [*_notifications(scan)]}
+        ],
         "results": [_result(scan, it, order[it.finding.rule_id]) for it in found],
         "properties": {"scanId": scan.scan_id, "lockedCount": scan.locked_count},
     }
@@ -60,6 +64,26 @@ def to_sarif(scan: ScanItem, found: Sequence[PublishedFinding]) -> dict[str, Any
 def _times(scan: ScanItem) -> dict[str, str]:
     times = {"startTimeUtc": scan.started_at, "endTimeUtc": scan.completed_at}
     return {name: value for name, value in times.items() if value is not None}
+
+
+def _notifications(scan: ScanItem) -> Iterator[dict[str, Any]]:
+    """Yields what the scan didn't analyze, and why: a folder that was skipped must not look clean."""
+    if scan.coverage is None:
+        return
+    if scan.coverage.incomplete:
+        yield {"level": "warning", "message": {"text": scan.coverage.incomplete}}
+    for reason, number in sorted(scan.coverage.skipped.items()):
+        example = scan.coverage.skipped_examples.get(reason)
+        text = f"Not analyzed ({reason}): {number:,} {'file' if number == 1 else 'files'}"
+        notification: dict[str, Any] = {"level": "note", "message": {"text": text + "."}}
+        if example is not None:
+            notification["message"] = {"text": f"{text}, such as {example}."}
+            notification["locations"] = [{"physicalLocation": {"artifactLocation": _artifact(example)}}]
+        yield notification | {"properties": {"reason": reason, "count": number}}
+
+
+def _artifact(path: str) -> dict[str, str]:
+    return {"uri": quote(path), "uriBaseId": _ROOT}
 
 
 def _rule(rule_id: str, findings: Sequence[FindingItem]) -> dict[str, Any]:
@@ -105,14 +129,7 @@ def _result(scan: ScanItem, published: PublishedFinding, rule_index: int) -> dic
         "ruleIndex": rule_index,
         "level": _LEVELS.get(finding.severity, _LEVELS[_UNKNOWN_SEVERITY]),
         "message": {"text": f"{finding.title}. {finding.description}\n\nHow to fix it: {finding.remediation}"},
-        "locations": [
-            {
-                "physicalLocation": {
-                    "artifactLocation": {"uri": quote(place.path), "uriBaseId": _ROOT},
-                    "region": region,
-                }
-            }
-        ],
+        "locations": [{"physicalLocation": {"artifactLocation": _artifact(place.path), "region": region}}],
         # GitHub's own name isn't used: upload-sarif computes that fingerprint, and warns if a file has another value.
         "partialFingerprints": {f"{settings.service_brand}Finding/v1": finding.fingerprint},
         "properties": {
@@ -125,9 +142,28 @@ def _result(scan: ScanItem, published: PublishedFinding, rule_index: int) -> dic
     }
     if scan.comparison is not None and scan.comparison.new_count is not None:
         result["baselineState"] = "new" if finding.is_new else "unchanged"
+    if finding.fix and finding.fix.edits:
+        result["fixes"] = [_fix(finding.fix)]
     if item is not None:
         result |= _decision(item)
     return result
+
+
+def _fix(fix: Fix) -> dict[str, Any]:
+    changes = [
+        {"artifactLocation": _artifact(path), "replacements": [_replacement(edit) for edit in edits]}
+        for path, edits in groupby(sorted(fix.edits), key=lambda edit: edit.path)
+    ]
+    return {"description": {"text": fix.summary}, "artifactChanges": changes}
+
+
+def _replacement(edit: Edit) -> dict[str, Any]:
+    """Returns the replacement of the edit's lines. Their last line break goes only if nothing replaces them."""
+    start = {"startLine": edit.start_line, "startColumn": 1}
+    if not edit.after:
+        return {"deletedRegion": {**start, "endLine": edit.end_line + 1, "endColumn": 1}}
+    end = {"endLine": edit.end_line, "endColumn": len(edit.before.rpartition("\n")[2]) + 1}
+    return {"deletedRegion": {**start, **end}, "insertedContent": {"text": edit.after}}
 
 
 def _decision(item: InboxItem) -> dict[str, Any]:
