@@ -70,6 +70,11 @@ class TestContent:
         assert 'data-copy="fix" hidden>Copy the diff</button>' in reply.text
         assert "load()" not in reply.text
 
+    def test_links_to_the_page_of_the_rule_unless_it_was_removed(self, visitor, world, company, repository):
+        for rule_id, links in (("embedded-media", ["https://api.assent.test/docs/rules/embedded-media"]), ("gone", [])):
+            item = world.finding(company, repository, rule_id=rule_id)
+            assert re.findall(r'href="([^"]*/docs/rules/[^"]*)"', visitor.get(path(company, item)).text) == links
+
     def test_everything_that_a_source_sends_is_escaped(self, visitor, world, company, repository):
         texts = dict.fromkeys(("title", "summary", "description", "remediation"), HOSTILE)
         item = world.finding(

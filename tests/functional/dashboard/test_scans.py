@@ -156,6 +156,11 @@ class TestFindings:
         assert re.findall(r'data-line="(\d+)"', reply.text) == ["1"]
         assert f'href="{issue.location.permalink}"' in reply.text
 
+    def test_a_finding_links_to_the_page_of_its_rule(self, visitor, company, repository):
+        scan = full_scan(repository, [replace(ISSUES[0], rule_id="embedded-media")])
+        shown = show(visitor, company, scan.scan_id).text
+        assert '<a href="https://api.assent.test/docs/rules/embedded-media">About this rule</a>' in shown
+
     def test_the_edits_of_a_finding_are_shown_as_a_diff(self, visitor, company, repository):
         fix = Fix("Waits.", "html", "", edits=(Edit("src/app.tsx", 1, "load()", "later(load)"),))
         scan = full_scan(repository, [replace(ISSUES[0], fix=fix)])
