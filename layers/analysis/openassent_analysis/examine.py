@@ -61,7 +61,7 @@ def examine(path: str, language: str, content: bytes, limits: Limits) -> Report:
         _add_settings(report, source, limits)
         _add_markup(report, source, limits)
         return report
-    lines = files.check_lines(text, limits, language)
+    lines = files.check_lines(path, text, limits, language)
     files.check_author(path, text, language)
     report = Report(lines, asks_for_consent(source), sets_consent_mode(source))
     if given:
@@ -84,7 +84,7 @@ def _examine_uses(path: str, text: str, asked: str, limits: Limits, deadline: fl
     wanted, names = (frozenset(filter(None, it.split(","))) for it in (stems, shared))
     if not own and not may_use(path, text, wanted) and not any(name in text for name in names):
         return Report(text.count("\n") + 1)
-    lines = files.check_lines(text, limits, language)
+    lines = files.check_lines(path, text, limits, language)
     source = source_of(path, text, language)
     source.deadline = deadline
     return Report(lines, uses=uses_of(source, wanted, limits, names), providers=providers(source) if own else [])
@@ -92,7 +92,7 @@ def _examine_uses(path: str, text: str, asked: str, limits: Limits, deadline: fl
 
 def _examine_addresses(path: str, text: str, asked: str, limits: Limits) -> Report:
     _, language, names = asked.split(" ")
-    lines = files.check_lines(text, limits, language)
+    lines = files.check_lines(path, text, limits, language)
     return Report(lines, addresses=addresses.given_by(source_of(path, text, language), names.split(","), limits))
 
 
