@@ -11,13 +11,14 @@ from collections.abc import Iterator
 from itertools import islice
 
 from openassent_analysis import addresses, files, libraries, site_configuration
+from openassent_analysis.choices import choices_in
 from openassent_analysis.engine import analyze_source, locate, source_of
 from openassent_analysis.fingerprints import Fingerprints
 from openassent_analysis.gates import providers
 from openassent_analysis.gating import OPEN, Gate, Gating, Unclear
 from openassent_analysis.inventory import manifests as inventory
 from openassent_analysis.limits import Limits
-from openassent_analysis.mechanisms import asks_for_consent, choices_in, consent_managers, sets_consent_mode
+from openassent_analysis.mechanisms import asks_for_consent, consent_managers, sets_consent_mode
 from openassent_analysis.reading import resource
 from openassent_analysis.report import ADDRESSES, GIVEN, MAX_LOADS, USES, Load, Match, Report
 from openassent_analysis.sites import traits_of, traits_of_manifest
