@@ -140,7 +140,7 @@ def _locate(text: str) -> None:
 def _check_lines(text: str) -> None:
     for language in ("html", "javascript"):
         with suppress(files.Skipped):
-            files.check_lines(text, _ANY_LINE, language)
+            files.check_lines("a.html", text, _ANY_LINE, language)
 
 
 def _check_copy(text: str) -> None:
