@@ -134,7 +134,7 @@ def _read_options(text: str) -> None:
 
 def _locate(text: str) -> None:
     source = Source("a.js", text, "javascript", catalogue())
-    engine.locate(source, 0, len(text), _LIMITS, (text[:100],))
+    engine.locate(source, 0, len(text), _LIMITS)
 
 
 def _check_lines(text: str) -> None:

@@ -35,9 +35,9 @@ _PATHS: Final = resource("paths")
 _REASON_OF_FOLDER: Final[dict[str, str]] = {
     name: reason for reason, names in _PATHS["folders"].items() for name in names
 }
-# The same, if a manifest is beside the folder.
+# The same, if a manifest is next to the folder.
 _REASON_BESIDE_MANIFEST: Final[dict[str, str]] = {
-    name: reason for reason, names in _PATHS["beside_manifests"].items() for name in names
+    name: reason for reason, names in _PATHS["next_to_manifests"].items() for name in names
 }
 _MANIFESTS: Final = frozenset(_PATHS["manifests"])
 _VENDORED: Final = pattern_of(_PATHS["vendored"], re.IGNORECASE)
@@ -88,7 +88,7 @@ Listed: TypeAlias = tuple[str, os.PathLike[str] | None, str | None]
 
 
 def reason_by_convention(path: str, projects: AbstractSet[str]) -> str | None:
-    """Returns why a file is skipped for the name of its folder and a manifest beside that folder, or None.
+    """Returns why a file is skipped for the name of its folder and a manifest next to that folder, or None.
 
     projects: the folders that have a manifest, as `project_of` returns them.
     """
@@ -109,7 +109,7 @@ def project_of(path: str) -> str | None:
 
 
 def convention_of(path: str) -> str | None:
-    """Returns why a file is skipped if a manifest is beside each of its folders, or None."""
+    """Returns why a file is skipped if a manifest is next to each of its folders, or None."""
     found = (_REASON_BESIDE_MANIFEST.get(folder.lower()) for folder in path.split("/")[:-1])
     return next(filter(None, found), None)
 

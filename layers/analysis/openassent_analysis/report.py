@@ -15,7 +15,8 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from openassent_analysis.files import Skipped
 from openassent_analysis.gating import OPEN, Export, Gate, Gating, Provider, Unclear, Use
-from openassent_analysis.places import KINDS, MAX_PARTS, MAX_PLACES, MAX_TEXT, Place
+from openassent_analysis.places import KINDS, MAX_PLACES, MAX_TEXT, Place
+from openassent_analysis.places import MAX_PARTS as MAX_PLACE_PARTS
 
 # Reasons for which the sandboxed process may skip a file.
 REASONS: Final = frozenset({
@@ -275,7 +276,7 @@ def _read_places(found: Any) -> list[Place]:
 
 def _read_place(found: Any) -> Place:
     match found:
-        case [kind, line, text, start, end, dict(parts)] if kind in KINDS and len(parts) <= MAX_PARTS:
+        case [kind, line, text, start, end, dict(parts)] if kind in KINDS and len(parts) <= MAX_PLACE_PARTS:
             length = len(_text(text, MAX_TEXT))
             _position(line, 1)
             for span in ([start, end], *parts.values()):

@@ -49,7 +49,7 @@ def test_a_folder_is_skipped(reason, folder):
     assert reason_to_skip(f"src/a-{folder}-a/a.js") is None
 
 
-BESIDE = [(reason, folder) for reason, folders in PATHS["beside_manifests"].items() for folder in folders]
+BESIDE = [(reason, folder) for reason, folders in PATHS["next_to_manifests"].items() for folder in folders]
 
 
 @each("reason, folder", BESIDE)

@@ -59,7 +59,9 @@ class TestShown:
 
     def test_each_tab_leads_to_the_page_that_it_names_and_marks_it(self, visitor, project, company):
         own = f"/organizations/{company.slug}/projects/{project.slug}"
-        tabs = re.findall(r'<li><a href="([^"]+)"[^>]*>(\w+)</a>', visitor.get(own).text.partition('label="Project"')[2])
+        tabs = re.findall(
+            r'<li><a href="([^"]+)"[^>]*>(\w+)</a>', visitor.get(own).text.partition('label="Project"')[2]
+        )
         assert [name for _, name in tabs[:4]] == ["Overview", "Consent", "Vendors", "Settings"]
         for path, name in tabs[:4]:
             shown = visitor.get(path).text

@@ -75,7 +75,7 @@ class Listing:
             count.bytes += size
         if reason is not None or (convention is not None and language_of(name) is None):
             return convention
-        if convention is not None:  # the manifests beside it decide, which may follow in the archive
+        if convention is not None:  # the manifests next to it decide, which may follow in the archive
             return None
         is_manifest = len(path) <= MAX_PATH and self._take_signs(path, size)
         if language_of(name) is not None:

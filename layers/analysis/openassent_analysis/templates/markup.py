@@ -339,7 +339,10 @@ class Markup:
             [Span(places.of(start), places.of(end), tests) for start, end, tests in self._spans],
             [Include(name, places.of(offset)) for name, offset in self._includes],
             [(places.of(start), places.of(end)) for start, end in self._scripts],
-            [Function(*map(places.of, span), tuple(map(places.of, uses))) for span, uses in self._uses()],
+            [
+                Function(places.of(start), places.of(end), tuple(map(places.of, uses)))
+                for (start, end), uses in self._uses()
+            ],
             parts,
         )
 
