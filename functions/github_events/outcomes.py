@@ -26,11 +26,15 @@ _LEVELS: dict[str, Literal["notice", "warning", "failure"]] = {
 
 
 class Outcome(NamedTuple):
-    """The content of a report. comment: None until the scan is completed."""
+    """The content of a report.
+
+    comment: None until the scan is completed. fixable: the new findings whose fix has edits, most urgent first.
+    """
 
     state: CheckState
     annotations: tuple[Annotation, ...] = ()
     comment: str | None = None
+    fixable: tuple[FindingItem, ...] = ()
 
 
 def outcome_of(item: PullRequestItem, repository: RepositoryItem) -> Outcome:
@@ -76,7 +80,9 @@ def _of_scan(scan: ScanItem, repository: RepositoryItem) -> Outcome:
         title += f", {comparison.fixed_count} fixed"
     text = _text(scan, new, _fixed(scan))
     state = CheckState("completed", title, text, "failure" if failing else "success")
-    return Outcome(state, tuple(map(_annotation, new[:_MOST_ANNOTATIONS])), f"### {title}\n\n{text}")
+    annotations = tuple(map(_annotation, new[:_MOST_ANNOTATIONS]))
+    fixable = tuple(finding for finding in new if finding.fix and finding.fix.edits)
+    return Outcome(state, annotations, f"### {title}\n\n{text}", fixable)
 
 
 def _fixed(scan: ScanItem) -> list[FindingItem]:
