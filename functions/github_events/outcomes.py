@@ -3,6 +3,7 @@
 from dataclasses import replace
 from typing import Literal, NamedTuple
 
+from controlplane.code_host.github.markdown import code_span, one_line, prose
 from controlplane.code_host.github.reviews import TEXT_LIMIT, Annotation, CheckState
 from controlplane.code_host.items import RepositoryItem
 from controlplane.code_host.pull_requests import PullRequestItem
@@ -121,9 +122,8 @@ def _text(scan: ScanItem, new: list[FindingItem], fixed: list[FindingItem]) -> s
 
 def _line(finding: FindingItem) -> str:
     place = finding.location
-    # A backtick would end the code, and the rest of the path would be read as Markdown.
-    path = place.path.replace("`", "'")
-    return f"- {finding.priority} {finding.title} (`{path}`, line {place.start_line})"
+    title = prose(one_line(finding.title))
+    return f"- {finding.priority} {title} ({code_span(place.path)}, line {place.start_line})"
 
 
 def _annotation(finding: FindingItem) -> Annotation:

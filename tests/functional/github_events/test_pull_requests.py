@@ -214,7 +214,7 @@ class TestReport:
         comment = self.reported(repository, new=[make_issue(path=f"a`{image}`.html")], coverage=coverage).comment
         assert "**This scan is incomplete**: the repository is larger than a scan reads." in comment
         assert comment.count("evil.example") == 1
-        assert f"(`a'{image}'.html`, line 1)" in comment
+        assert f"(``a`{image}`.html``, line 1)" in comment
         outcome = self.reported(repository, new=[make_issue(it, path=f"{it}/{'x' * 2_000}") for it in range(1, 51)])
         assert len(outcome.state.summary) <= 65_535
         assert len(outcome.comment) <= 65_535
