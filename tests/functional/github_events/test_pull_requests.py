@@ -34,6 +34,7 @@ from tests.support.world import table_dump
 
 TRACKER = '<script async src="https://www.googletagmanager.com/gtag/js?id=G-1"></script>'
 PAGE = f"<!doctype html><html><head>{TRACKER}</head><body></body></html>"
+WAITING = '<script type="text/plain" data-cookiecategory="analytics"'
 CHECKS = "POST /repos/{owner}/{repo}/check-runs"
 COMMENTS = "POST /repos/{owner}/{repo}/issues/{issue_number}/comments"
 
@@ -99,6 +100,8 @@ class TestScan:
         (comment,) = comments(code_host)
         assert "**Fixed**" in comment.body
         assert "new.html" in comment.body
+        (review,) = code_host.stand_in.reviews.read(*DEMO).reviews
+        assert review.comments[0]["body"].endswith(f"\n\n```suggestion\n{PAGE.replace('<script', WAITING)}\n```")
 
         # A newer commit changes the same comment, and gets a check run of its own.
         code_host.stand_in.push(*DEMO, number, {"new.html": "<!doctype html>"})
