@@ -20,6 +20,7 @@ from openassent_analysis.limits import Limits
 from openassent_analysis.mechanisms import asks_for_consent, choices_in, consent_managers, sets_consent_mode
 from openassent_analysis.reading import resource
 from openassent_analysis.report import ADDRESSES, GIVEN, MAX_LOADS, USES, Load, Match, Report
+from openassent_analysis.setups import setups_of
 from openassent_analysis.sites import traits_of, traits_of_manifest
 from openassent_analysis.sources import Source
 from openassent_analysis.unknown import configured_names
@@ -73,6 +74,7 @@ def examine(path: str, language: str, content: bytes, limits: Limits) -> Report:
     report.loads = sorted(loads | consent_managers(source))[:MAX_LOADS]
     report.choices = choices_in(path, text, language)
     report.traits = traits_of(source, limits)
+    report.setups = setups_of(source)
     report.own_names = sorted(configured_names(text) if site_configuration.names_site(path) else source.own_names)
     if site_configuration.configures(path, text):
         _add_settings(report, source, limits)
