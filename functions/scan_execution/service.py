@@ -95,7 +95,7 @@ def _run(lease: Lease, scan: ScanItem, folder: Path, connect_host: Callable[[int
     shutil.rmtree(folder, ignore_errors=True)
     with stages.run("publish"):
         scan = unlocks.with_paid_access(replace(scan, rules_version=openassent_analysis.rules_version()))
-        project = Project.of(inventory)
+        project = Project.of(inventory, result)
         store = publish_findings if scan.cause.pull_request_number is None else compare
         unread = Unread(listing.unread, is_complete=unpacked.cut is None and not listing.has_more_unread)
         scan = store(scan, lease, result, unread, project)

@@ -25,7 +25,7 @@ from openassent_analysis.findings import SEVERITIES
 from openassent_analysis.fingerprints import Fingerprints, shape_of, words
 from openassent_analysis.gates.options import GOOGLE
 from openassent_analysis.limits import Limits
-from openassent_analysis.locating import places_of
+from openassent_analysis.locating import places_of, unused_imports
 from openassent_analysis.places import MAX_PLACES, MAX_TEXT, Place
 from openassent_analysis.report import MAX_LOADS, Load, Match, has_loader
 from openassent_analysis.rules import Rule, rules
@@ -121,7 +121,7 @@ def analyze_source(source: Source, limits: Limits) -> tuple[list[Match], bool, s
         if len(found) >= limits.max_findings_per_file:
             return found, True, loads
         found.append(_match(rule, candidate, node, fingerprints, limits))
-    return [replace(match, places=editable.places(match.vendor_id)) for match in found], False, loads
+    return [replace(match, places=editable.places(source, match.vendor_id)) for match in found], False, loads
 
 
 class _Editable:
@@ -141,9 +141,10 @@ class _Editable:
         elif not candidate.started:
             self._unsafe.add(vendor)
 
-    def places(self, vendor_id: str | None) -> list[Place]:
+    def places(self, source: Source, vendor_id: str | None) -> list[Place]:
         """Returns the places of a vendor. Empty if there are too many, or one can't be edited."""
         found = self._places.get(vendor_id or "", [])
+        found = [*found, *unused_imports(source, found)]
         fits = len(found) <= MAX_PLACES and sum(len(place.text) for place in found) <= MAX_TEXT
         return found if fits and vendor_id not in self._unsafe else []
 

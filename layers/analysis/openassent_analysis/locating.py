@@ -6,15 +6,16 @@ a template, or if the lines contain something that looks like a secret.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from typing import Final
 
-from ast_grep_py import SgNode
+from ast_grep_py import Config, SgNode
 
 from openassent_analysis import secrecy
 from openassent_analysis.blocks import SCRIPTS, Block
 from openassent_analysis.conditions import Candidate
-from openassent_analysis.places import CHILD, IMPORT, MAX_PARTS, MAX_TEXT, STATEMENT, TAG, VALUE, Place
+from openassent_analysis.places import BODY, CHILD, IMPORT, MAX_RANGES, MAX_TEXT, STATEMENT, TAG, UNUSED, VALUE, Place
 from openassent_analysis.sources import Source
 from openassent_analysis.statements import FUNCTIONS
 from openassent_analysis.templates import dialect_of
@@ -23,6 +24,8 @@ _TAGS: Final = frozenset({"start_tag", "self_closing_tag"})
 _JSX: Final = frozenset({"jsx_opening_element", "jsx_self_closing_element"})
 _AROUND: Final = frozenset({"jsx_element", "jsx_fragment"})
 _SCRIPT_NAMES: Final = frozenset({"script", "Script"})
+_HEADS: Final = frozenset({"head", "Head"})
+_NAMES: Final[Config] = {"rule": {"kind": "identifier"}}
 _LONGEST_LINE_BEFORE: Final = 200
 _MAX_ANCESTORS: Final = 30
 _MAX_AROUND: Final = 3
@@ -38,8 +41,11 @@ def places_of(candidate: Candidate) -> list[Place]:
     found = _element(candidate) or _statement(candidate)
     if found is None:
         return []
-    imported = _first_import(candidate) if found.kind != TAG else None
-    places = [found, *([imported] if imported else [])]
+    if candidate.started and found.kind != STATEMENT:
+        found = found._replace(parts={**found.parts, "started": (found.start, found.end)})
+    places = [found]
+    if found.kind != TAG:
+        places += filter(None, (_first_import(source), _body(source) if found.kind != STATEMENT else None))
     text = "\n".join(place.text for place in places)
     return [] if len(text) > MAX_TEXT or secrecy.masked(text) != text else places
 
@@ -110,7 +116,7 @@ def _jsx(source: Source, block: Block, tag: SgNode) -> Place | None:
     return _place(source, block, kind, tag, element, noscript)
 
 
-def _place(
+def _place(  # noqa: PLR0917
     source: Source, block: Block, kind: str, tag: SgNode, element: SgNode, noscript: SgNode | None
 ) -> Place | None:
     name = _name_of(tag)
@@ -119,8 +125,10 @@ def _place(
     nodes = {"tag": tag, "name": name}
     if noscript is not None:
         nodes["noscript"] = noscript
+    if kind != TAG and any(_name(it) in _HEADS for it in _elements_around(element)):
+        nodes["head"] = element
     for attribute in tag.children():
-        if attribute.kind() in {"attribute", "jsx_attribute"} and len(nodes) < MAX_PARTS:
+        if attribute.kind() in {"attribute", "jsx_attribute"} and len(nodes) < MAX_RANGES:
             written = attribute.text().partition("=")[0].strip()
             nodes.setdefault(f"@{written[:100]}", attribute)
     ranges = {part: _range(source, block, node) for part, node in nodes.items()}
@@ -162,7 +170,7 @@ def _of_lines(source: Source, kind: str, outer: Range, whole: Range, parts: dict
     end = text.find("\n", max(outer[1], 1) - 1)
     end = len(text) if end < 0 else end
     lines = text[start:end].removesuffix("\r")
-    if len(lines) > MAX_TEXT or "\r" in lines:
+    if len(lines) > MAX_TEXT:
         return None
     moved = {part: (first - start, last - start) for part, (first, last) in parts.items()}
     return Place(kind, text.count("\n", 0, start) + 1, lines, whole[0] - start, whole[1] - start, moved)
@@ -192,12 +200,48 @@ def _plain_range(source: Source, start: int, end: int) -> Range | None:
     return (first, first + end - start) if source.original.startswith(source.text[start:end], first) else None
 
 
-def _first_import(candidate: Candidate) -> Place | None:
-    block = candidate.source.main
-    if block.language not in SCRIPTS or candidate.source.template is not None:
+def _imports(source: Source) -> list[SgNode]:
+    if source.main.language not in SCRIPTS or source.template is not None:
+        return []
+    return [it for it in source.main.root.children() if it.kind() == "import_statement"]
+
+
+def _first_import(source: Source) -> Place | None:
+    first = next(iter(_imports(source)), None)
+    return _whole(source, IMPORT, first) if first is not None else None
+
+
+def _whole(source: Source, kind: str, statement: SgNode) -> Place | None:
+    span = statement.range().start.index, statement.range().end.index
+    return _of_lines(source, kind, span, span, {})
+
+
+def _body(source: Source) -> Place | None:
+    if "<body" not in source.text or source.template is not None:
         return None
-    first = next((it for it in block.root.children() if it.kind() == "import_statement"), None)
-    if first is None:
+    body = source.main.root.find({"rule": {"kind": "jsx_opening_element", "has": {"field": "name", "regex": "^body$"}}})
+    name = _name_of(body) if body is not None else None
+    if body is None or name is None:
         return None
-    span = first.range().start.index, first.range().end.index
-    return _of_lines(candidate.source, IMPORT, span, span, {})
+    parts = {"tag": _span(body), "name": _span(name)}
+    return _of_lines(source, BODY, parts["tag"], parts["tag"], parts)
+
+
+def _span(node: SgNode) -> Range:
+    return node.range().start.index, node.range().end.index
+
+
+def unused_imports(source: Source, places: Sequence[Place]) -> list[Place]:
+    """Returns the imports of one name that only these elements use."""
+    elements = [it for it in places if it.kind in {CHILD, VALUE}]
+    counted = Counter[str]()
+    for element in elements:
+        counted[element.name] += 1 if element.code.endswith("/>") else 2
+    found = []
+    for statement in _imports(source):
+        names = [
+            it for clause in statement.children() if clause.kind() == "import_clause" for it in clause.find_all(_NAMES)
+        ]
+        if len(names) == 1 and counted[names[0].text()] == len(source.main.uses.get(names[0].text(), ())) - 1:
+            found.append(_whole(source, UNUSED, statement))
+    return [it for it in found if it is not None]

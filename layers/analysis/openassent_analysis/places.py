@@ -11,23 +11,27 @@ from typing import Final, NamedTuple
 # Of all places of one finding.
 MAX_PLACES: Final = 8
 MAX_TEXT: Final = 4_000
-MAX_PARTS: Final = 24
+MAX_RANGES: Final = 24
 
 # Kinds: an element of a page, an element in JSX with other elements around it or as a value, a statement that only
-# calls something, and the first import of a file.
+# calls something, the first import of a file, an import that only the tag uses, and the body of a page in JSX.
 TAG: Final = "tag"
 CHILD: Final = "child"
 VALUE: Final = "value"
 STATEMENT: Final = "statement"
 IMPORT: Final = "import"
-KINDS: Final = (TAG, CHILD, VALUE, STATEMENT, IMPORT)
+UNUSED: Final = "unused"
+BODY: Final = "body"
+KINDS: Final = (TAG, CHILD, VALUE, STATEMENT, IMPORT, UNUSED, BODY)
+# Those that have parts.
+ELEMENTS: Final = frozenset({TAG, CHILD, VALUE, BODY})
 
 
 class Place(NamedTuple):
     """An element or a statement. All ranges are offsets in `text`, whole lines that begin with line `line` of the file.
 
-    parts: of an element, its start tag as `tag`, the end of its name as `name`, the `noscript` around it, and each
-    attribute by its name with `@` before it.
+    parts: of an element, its start tag as `tag`, its `name`, the `noscript` around it, itself as `head` if it is in one
+    and as `started` if it only uses what other elements load, and each attribute by its name with `@` before it.
     """
 
     kind: str

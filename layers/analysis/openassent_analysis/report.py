@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from openassent_analysis.files import Skipped
 from openassent_analysis.gating import OPEN, Export, Gate, Gating, Provider, Unclear, Use
-from openassent_analysis.places import KINDS, MAX_PARTS, MAX_PLACES, MAX_TEXT, Place
+from openassent_analysis.places import ELEMENTS, KINDS, MAX_PLACES, MAX_RANGES, MAX_TEXT, Place
 
 # Reasons for which the sandboxed process may skip a file.
 REASONS: Final = frozenset({
@@ -275,14 +275,14 @@ def _read_places(found: Any) -> list[Place]:
 
 def _read_place(found: Any) -> Place:
     match found:
-        case [kind, line, text, start, end, dict(parts)] if kind in KINDS and len(parts) <= MAX_PARTS:
+        case [kind, line, text, start, end, dict(parts)] if kind in KINDS and len(parts) <= MAX_RANGES:
             length = len(_text(text, MAX_TEXT))
             _position(line, 1)
             for span in ([start, end], *parts.values()):
                 _read_range(span, length)
             for name in parts:
                 _text(name, _MAX_NAME_LENGTH)
-            if kind not in {"statement", "import"} and not {"tag", "name"} <= parts.keys():
+            if kind in ELEMENTS and not {"tag", "name"} <= parts.keys():
                 raise InvalidReport
             return Place(kind, line, text, start, end, {name: (first, last) for name, (first, last) in parts.items()})
     raise InvalidReport

@@ -108,7 +108,7 @@ def scan(
     if on_progress:
         on_progress(total, total)
     inventory = with_loads(inventory, analysis.loads)
-    project = Project.of(inventory)
+    project = Project.of(inventory, analysis)
     findings = (_reported(it, project) for it in analysis.findings if only is None or it.location.path in only)
     return WorkingTreeScan(tuple(findings), analysis, inventory, rules_version())
 
