@@ -2,16 +2,20 @@
 
 import codecs
 import os
+import re
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from cli.tests.support.shell import run_git
+from analysis_testing.warm_sandbox import warm_sandboxes
+from cli.tests.support.shell import run, run_git
 from openassent_analysis.fixes import Edit, Fix
 from openassent_cli.edits import Changed, EditedFolder, Refused
 from openassent_cli.local import LocalReport
+from openassent_cli.problems import Exit
 
 LINES = "<p>one</p>\n<script src='a.js'></script>\n<p>three</p>\n"
 EDIT = Edit("page.html", 2, "<script src='a.js'></script>", "<script type='text/plain' src='a.js'></script>")
@@ -145,3 +149,64 @@ class TestDiff:
         run_git(tmp_path / folder, "apply", "--whitespace=nowarn", str(patch))
         assert page.read_bytes() == content.replace(EDIT.before, EDIT.after).encode() + b"\xe9"
         assert (tmp_path / folder / "n" / "new.ts").read_text() == "x\n"
+
+
+@pytest.fixture(scope="module")
+def _one_sandbox() -> Iterator[None]:
+    with warm_sandboxes("openassent_analysis.working_tree.Sandbox"):
+        yield
+
+
+BANNER = '<script id="Cookiebot" src="https://consent.cookiebot.com/uc.js" data-cbid="00000000-0000"></script>\n'
+TRACKER = '<script async src="https://www.clarity.ms/tag/abc"></script>\n'
+EMAIL = "<script>posthog.identify(user.email, { plan: user.plan });</script>\n"
+
+
+@pytest.mark.usefixtures("_one_sandbox")
+class TestCommand:
+    @pytest.fixture(autouse=True)
+    def tree(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+        """A working tree with a tracker that an edit fixes, and an identification that has no fix."""
+        (tmp_path / "web").mkdir()
+        for name, code in (("page.html", BANNER + TRACKER), ("login.html", BANNER + EMAIL)):
+            (tmp_path / "web" / name).write_text(f"<!doctype html>\n<html><head>\n{code}</head></html>\n")
+        run_git(tmp_path, "init", "-q")
+        monkeypatch.chdir(tmp_path)
+        return tmp_path
+
+    def test_prints_a_diff_that_git_applies_and_that_fixes_the_findings(self, tree: Path):
+        ended = run("fix web")
+        assert ended.code == Exit.DONE
+        (tree / "fix.patch").write_text(ended.stdout)
+        run_git(tree, "apply", "fix.patch")
+        assert 'type="text/plain"' in (tree / "web" / "page.html").read_text()
+        assert [it["location"]["path"] for it in run("scan local web --json").json["findings"]] == ["login.html"]
+        assert re.search(r"^Fixed: P0 page\.html:4 .+\. Cookiebot .+", ended.stderr, re.MULTILINE)
+        assert re.search(r"^By hand: P\d login\.html:4 .+\. Identify users by an opaque", ended.stderr, re.MULTILINE)
+        assert "--apply" in ended.stderr
+
+    def test_applies_the_changes_and_names_the_files(self, tree: Path):
+        diff = run("fix").stdout
+        ended = run("fix --apply")
+        assert (ended.code, ended.stdout) == (Exit.DONE, "web/page.html\n")
+        assert (tree / "web" / "page.html").read_text().splitlines()[3] in diff
+        again = run("fix --apply")
+        assert (again.code, again.stdout) == (Exit.DONE, "")
+
+    def test_prints_json(self, tree: Path):
+        found = run("fix --json").json
+        assert (found["applied"], found["files"], found["refused"]) == (False, ["web/page.html"], [])
+        assert found["diff"] == run("fix --quiet").stdout
+        assert [it["location"]["path"] for it in found["fixed"]] == ["web/page.html"]
+        assert [it["location"]["path"] for it in found["byHand"]] == ["web/login.html"]
+
+    def test_is_colored_in_a_terminal_which_the_code_cant_control(self, tree: Path):
+        (tree / "web" / "page.html").write_text(
+            (tree / "web" / "page.html").read_text().replace("async", "a='\x1b[2J'")
+        )
+        shown = run("fix", terminal=True).stdout
+        assert "\x1b[31m-<script a='\ufffd[2J'" in shown
+        assert "\x1b[32m+<script" in shown
+
+    def test_a_folder_that_doesnt_exist_is_refused(self, tree: Path):
+        assert run("fix nope").code == Exit.USAGE

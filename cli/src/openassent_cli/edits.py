@@ -17,7 +17,9 @@ from pathlib import Path, PurePosixPath
 
 from openassent_analysis.files import Skipped, read
 from openassent_analysis.fixes import Edit, Fix
+from openassent_analysis.working_tree import ReportedFinding
 from openassent_cli.local import LocalReport
+from openassent_cli.problems import Exit, Problem
 
 _MAX_BYTES = 8 * 1024**2
 _UTF_16 = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
@@ -26,15 +28,15 @@ _BOM = "\ufeff"
 _UNUSUAL = re.compile(r'[\x00-\x1f"\\\x7f]')
 
 
-class Refused(Exception):
-    """A fix isn't applied; the argument says why."""
+class Refused(Problem):
+    """A fix isn't applied; the message says why."""
 
 
 class Changed(Refused):
     """A file isn't as it was when it was scanned."""
 
     def __init__(self, path: str) -> None:
-        super().__init__(f"{path} has changed since the scan")
+        super().__init__(f"{path} has changed since the scan", code=Exit.CONFLICT)
 
 
 @dataclass
@@ -124,9 +126,15 @@ class EditedFile:
 
 
 class EditedFolder:
-    """The files of a scanned folder with the edits of fixes."""
+    """The files of a scanned folder with the edits of fixes.
+
+    fixed, refused, by_hand: the findings whose edits are added, aren't possible, or don't exist.
+    """
 
     def __init__(self, report: LocalReport) -> None:
+        self.fixed: list[ReportedFinding] = []
+        self.refused: list[tuple[ReportedFinding, Refused]] = []
+        self.by_hand: list[ReportedFinding] = []
         self._report = report
         self._files: dict[str, EditedFile] = {}
 
@@ -134,6 +142,18 @@ class EditedFolder:
     def files(self) -> list[EditedFile]:
         """The files that fixes change, in the order of their paths."""
         return sorted((file for file in self._files.values() if file.edits), key=lambda file: file.path)
+
+    def fix_all(self) -> None:
+        """Adds the edits of all findings, the most urgent first."""
+        for reported in self._report.findings:
+            if reported.fix is None or not reported.fix.edits:
+                self.by_hand.append(reported)
+                continue
+            try:
+                self.add(reported.fix)
+                self.fixed.append(reported)
+            except Refused as reason:
+                self.refused.append((reported, reason))
 
     def add(self, fix: Fix) -> None:
         """Adds the edits of a fix. Raises Refused if one of them isn't possible, and adds none then."""
