@@ -235,7 +235,7 @@ def to_issue(scan: ScanItem, finding: Finding, known: HistoryItem, project: Proj
         first_seen_at=known.first_seen_at,
         vendors=tuple(FindingVendor(it.id, it.name, it.domains[0].partition("/")[0]) for it in vendors_of),
         confidence=finding.confidence,
-        fix=None if fix is None else Fix(*fix)._replace(edits=tuple(Edit(*it) for it in fix.edits)),
+        fix=None if fix is None else Fix(*fix[:4], tuple(Edit(*it) for it in fix.edits)),
     )
 
 
