@@ -40,7 +40,7 @@ _LAZY_IMPORT: Final = re.compile(
     r"""(?:\{\s*+return\s++)?(?:await\s++)?import\s*+\(\s*+["'`](?P<path>[^"'`\n]{1,200})["'`]"""
 )
 NAME_AND_ALIAS: Final = re.compile(r"([A-Za-z_$][\w$]*)(?:\s+as\s+|\s*:\s*)?([A-Za-z_$][\w$]*)?")
-# client = posthog, this.client = new Mixpanel(…), client = inject(Analytics); and client: Mixpanel of fields and parameters.
+# client = posthog, this.client = new Mixpanel(…), and client: Mixpanel of fields and parameters.
 _HELD: Final = re.compile(
     r"(?<![\w$])(?P<name>[A-Za-z_$][\w$]{0,60}+)\s{0,4}"
     r"(?:=\s{0,4}(?:(?:new\s{1,4}|inject\(\s{0,4})(?P<made>[A-Za-z_$][\w$]{0,60}+)|(?P<value>[A-Za-z_$][\w$]{0,60}+)\s{0,4}(?=[;\n}]))"
