@@ -29,6 +29,9 @@ _LONGEST_NAME: Final = 100
 _WORD: Final = re.compile(r"[\w$]+")
 _GLOBALS: Final = frozenset({"window", "globalThis", "self", "await"})
 _LONGEST_CALLEE: Final = 300
+_THIS: Final = "this"
+# this.client.start: fewer names are a method of the class itself.
+_MEMBERS_OF_FIELD: Final = 2
 
 
 @dataclass
@@ -82,6 +85,9 @@ def _package(candidate: Candidate, wanted: Mapping[str, Any]) -> bool:
     code, source = candidate.text(wanted["in"])[:_LONGEST_CALLEE], candidate.source
     names = [name for name in _WORD.findall(code) if name not in _GLOBALS]
     vendor = source.imported.get(names[0]) if names else None
+    if vendor is None and len(names) > 1:
+        own = names[0] == _THIS and len(names) > _MEMBERS_OF_FIELD
+        vendor = source.holders.get(names[1] if own else names[0])
     if vendor is None and ("require(" in code or "import(" in code):
         vendor = source.inline_package(code)
     elif code.startswith(("'", '"')):

@@ -63,7 +63,7 @@ class Elements(Reader):
         end = self._find("?>", start)
         end = len(self._text) if end < 0 else end
         self._markup.copy(start)
-        shows = self._text.startswith("<?=", start) or code.shows(self._text, start, end)
+        shows = self._text.startswith("<?=", start) or code.shows(self._text, start, end) or self._is_source(start)
         if not shows and self._code.matters:
             self._code.read(start + 2, end)
         return self._take(start, min(end + 2, len(self._text)), shows=shows)

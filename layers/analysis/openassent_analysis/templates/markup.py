@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final, NamedTuple
 
+from openassent_analysis.reading import alternatives, resource
+
 # Deeper conditions, and the conditions of earlier branches beyond these, are ignored.
 _MAX_DEPTH: Final = 64
 _MAX_BRANCHES: Final = 8
@@ -30,12 +32,17 @@ _ASSIGNED: Final = re.compile(r"(\$\w{1,60}+)\s{0,9}=(?!=)[^;\n]{0,200}?[\"']([\
 # {% set src = 'https://…' %}, {{ $src := printf "https://…" .Id }}, <% src = "https://…" %>, $src = 'https://…';
 # also strings of Java, C#, and Go
 _SET: Final = re.compile(
-    r"(?:\{%[-~+]?\s{0,4}(?:set|assign)\s{1,4}|\{\{-?\s{0,4}\$|<%-?\s{0,4}(?:(?:var|let|const)\s{1,4})?@?|\$|\b(?:var|let|const|val|[sS]tring)\s{1,4}"
-    r"|(?<![\w.$])(?=[A-Za-z_]\w{1,60}\s{0,4}:=))"
-    r"(?P<name>[A-Za-z_]\w{1,60}+)\s{0,4}:?=(?!=)(?P<value>(?:(?!%\}|%>|\}\})[^\n;]){4,300})"
+    rf"(?:{alternatives(resource('template-languages')['assignments'])})"
+    r"(?P<name>[A-Za-z_]\w{1,60}+)[\"']?(?:\s{0,4}:?=(?!=)|\s{1,4}value\s{0,4}=)"
+    r"(?P<value>(?:(?!%\}|%>|\}\})[^\n;]){4,300})"
+)
+# {% capture src %}https://…{% endcapture %}
+_CAPTURED: Final = re.compile(
+    r"\{%[-~+]?\s{0,4}(?:capture|set)\s{1,4}[\"']?(?P<name>\w{2,60})[\"']?\s{0,4}[-~+]?%\}\s{0,99}"
+    r"(?P<address>(?:https?:)?//[^\s<>\"'{}]{4,300})"
 )
 _ADDRESS: Final = re.compile(
-    r"""["']((?:https?:)?//[^"'\s<>]{4,300}|(?:[a-z0-9-]{1,60}\.){1,4}[a-z]{2,10}(?:/[^"'\s<>]{0,200})?)["']"""
+    r"""["'`]((?:https?:)?//[^"'`\s<>]{4,300}|(?:[a-z0-9-]{1,60}\.){1,4}[a-z]{2,10}(?:/[^"'`\s<>]{0,200})?)["'`]"""
 )
 
 
@@ -106,6 +113,8 @@ class Template:
         for statement in _SET.finditer(self.original):
             if addresses := _ADDRESS.findall(statement["value"]):
                 found.setdefault(statement["name"], []).extend(addresses[:_MAX_ADDRESSES])
+        for captured in _CAPTURED.finditer(self.original):
+            found.setdefault(captured["name"], []).append(captured["address"])
         return found
 
     @cached_property

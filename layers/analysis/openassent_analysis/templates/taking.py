@@ -12,7 +12,7 @@ from openassent_analysis.templates.markup import Markup
 NEAR: Final = 3_000
 _MAX_NESTED: Final = 20
 # An expression in the address of an element, and an address in the expression.
-_IN_SOURCE: Final = re.compile(r"""\ssrc\s?=\s?["']?$""", re.IGNORECASE)
+_IN_SOURCE: Final = re.compile(r"""\s(?:data-)?src\s?=\s?["']?$""", re.IGNORECASE)
 _ADDRESS: Final = re.compile(r"""["']((?:https?:)?//[^"'\s<>]{4,300}+)["']""")
 # An expression that writes an array of consent defaults as JSON: the array itself, or the name of what has it.
 _JSON: Final = re.compile(r"json(?:_encode)?+\(\s{0,9}(?:\$?(?P<name>\w{2,60}))?")
@@ -45,15 +45,17 @@ class Reader:
             self._markup.insert(defaults, start)
             self._markup.blank(end)
         elif shows:
-            if _IN_SOURCE.search(self._text, max(start - 20, 0), start) and (
-                address := _ADDRESS.search(self._text, start, end)
-            ):
+            if self._is_source(start) and (address := _ADDRESS.search(self._text, start, end)):
                 # The address that the expression has by default.
                 self._markup.write(address[1].ljust(end - start))
             self._markup.fill(end)
         else:
             self._markup.blank(end)
         return end
+
+    def _is_source(self, start: int) -> bool:
+        """Returns whether the address of an element begins at a place."""
+        return _IN_SOURCE.search(self._text, max(start - 20, 0), start) is not None
 
     def _defaults(self, start: int, end: int) -> str:
         """Returns the consent defaults that an expression writes, as an object of JavaScript. Empty if it doesn't."""
