@@ -48,6 +48,8 @@ _SCRIPT_ELEMENTS: Final[Config] = {"rule": {"kind": "script_element"}}
 PLACE_OF_MARKUP: Final = resource("queries")["place_of_markup"]
 _SCRIPTS_IN_JSX: Final = resource("queries")["scripts_in_jsx"]
 _CODE: Final = re.compile(r"[(=]")
+# What a browser shows as text, up to the end tag or the end of the page.
+_TEXT: Final = re.compile(r"<textarea\b[^<>]*+>[^<]*+(?:<(?!/textarea\b)[^<]*+)*+", re.IGNORECASE)
 _SCRIPTS_IN_STRINGS: Final = resource("queries")["scripts_in_strings"]
 
 
@@ -62,6 +64,11 @@ class Loaded(NamedTuple):
     started: bool = False
 
 
+def _without_elements(area: re.Match[str]) -> str:
+    tag, end, content = area[0].partition(">")
+    return tag + end + content.replace("<", " ")
+
+
 @dataclass
 class Block:
     """One tree of a file. `host` is the element of the outer block that contains it."""
@@ -74,7 +81,9 @@ class Block:
 
     @cached_property
     def root(self) -> SgNode:
-        text = without_open_comments(self.text) if self.language == "html" else self.text
+        text = self.text
+        if self.language == "html":
+            text = _TEXT.sub(_without_elements, without_open_comments(text))
         return SgRoot(text, self.language).root()
 
     @cached_property

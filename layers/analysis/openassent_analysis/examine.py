@@ -28,7 +28,6 @@ from openassent_analysis.unknown import configured_names
 from openassent_analysis.uses import may_use, uses_of
 
 _SETTING_RULE = "site-generator-tracker"
-_TAG = "%s<script src='https://static.hotjar.com/c/hotjar-1.js'></script>"
 # Texts that aren't valid UTF-8.
 _ENCODED = (("a.html", "html", "<p>".encode("utf-16")), ("a.js", "javascript", b"document.cookie = 'a=1'; \xff\n"))
 
@@ -36,7 +35,7 @@ _ENCODED = (("a.html", "html", "<p>".encode("utf-16")), ("a.js", "javascript", b
 def warm_up(limits: Limits) -> None:
     """Examines one file of each kind, so that everything loaded on first use is loaded before the sandbox is closed."""
     written = resource("warm-up")
-    plain = [*written["files"], *((path, "html", _TAG % it) for path, it in written["templates"].items())]
+    plain = [*written["files"], *((path, "html", it + written["element"]) for path, it in written["templates"].items())]
     for path, language, content in (*_ENCODED, *((path, language, it.encode()) for path, language, it in plain)):
         examine(path, language, content, limits)
 
