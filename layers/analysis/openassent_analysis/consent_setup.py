@@ -211,7 +211,12 @@ def _code(framework: str, script: _Script, *, typed: bool, starts: bool) -> str:
 
 def _component(package: str, options: Iterable[str], imports: Iterable[str], *, typed: bool, starts: bool) -> str:
     """Returns a component with the banner. It needs no children, so it can be anywhere in the application."""
-    shared = [f"// {_MODE[1].removeprefix('or ')}", f"const options = {{ {_MODE[0]} }}{' as const' if typed else ''};", _STORE, ""]
+    shared = [
+        f"// {_MODE[1].removeprefix('or ')}",
+        f"const options = {{ {_MODE[0]} }}{' as const' if typed else ''};",
+        _STORE,
+        "",
+    ]
     return "\n".join([
         *(["'use client';", ""] if package == "@c15t/nextjs" else []),
         f"import {{ ConsentBanner, ConsentDialog, ConsentManagerProvider }} from '{package}';",
