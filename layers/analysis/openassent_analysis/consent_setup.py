@@ -200,53 +200,70 @@ def _folder(path: PurePosixPath) -> tuple[PurePosixPath, str]:
 
 
 def _code(framework: str, script: _Script, *, typed: bool, starts: bool) -> str:
-    imports = [f"import {_names(typed=typed)} from 'c15t';"] if starts else script.imports
     options = [f"consentCategories: ['necessary', '{script.category}'],"]
     if not starts:
         options += ["scripts: [", *(f"  {line}" for line in f"{script.code},".split("\n")), "],"]
+    mode, imports = f"{_MODE[0]}, // {_MODE[1]}", [] if starts else script.imports
+    starter = [*_when_allowed(typed=typed), ""] if starts else []
     if framework == "c15t":
-        return _runtime(options, imports, typed=typed, starts=starts)
-    return _component(framework, options, imports, typed=typed, starts=starts)
+        return runtime([mode, *options], imports, starter, names=_names(typed=typed and starts))
+    if not starts:
+        return provider(framework, [mode, *options], imports, wraps=False)
+    shared = f"const options = {{ {_MODE[0]} }}{' as const' if typed else ''};"
+    starter = [f"// {_MODE[1].removeprefix('or ')}", shared, _STORE, "", *starter]
+    imports = [f"import {_names(typed=typed)} from 'c15t';"]
+    return provider(framework, ["...options,", *options], imports, starter, wraps=False)
 
 
-def _component(package: str, options: Iterable[str], imports: Iterable[str], *, typed: bool, starts: bool) -> str:
-    """Returns a component with the banner. It needs no children, so it can be anywhere in the application."""
-    shared = [f"// {_MODE[1].removeprefix('or ')}", f"const options = {{ {_MODE[0]} }}{' as const' if typed else ''};", _STORE, ""]
+def provider(
+    package: str, options: Iterable[str], imports: Iterable[str] = (), before: Iterable[str] = (), *, wraps: bool = True
+) -> str:
+    """Returns a React component with the banner.
+
+    package: c15t's package for the framework. options, imports, before: further lines of code. wraps: whether it is
+    around the application. Without, it can be anywhere in it.
+    """
     return "\n".join([
         *(["'use client';", ""] if package == "@c15t/nextjs" else []),
         f"import {{ ConsentBanner, ConsentDialog, ConsentManagerProvider }} from '{package}';",
         *imports,
+        *(["import type { ReactNode } from 'react';"] if wraps else []),
         "",
-        *([*shared, *_when_allowed(typed=typed), ""] if starts else []),
-        "// Render it once, in the root of the application.",
-        "export function Consent() {",
+        *before,
+        "// Wrap the application in it." if wraps else "// Render it once, in the root of the application.",
+        f"export function Consent({'{ children }: { children: ReactNode }' if wraps else ''}) {{",
         "  return (",
         "    <ConsentManagerProvider",
         "      options={{",
-        "        ...options," if starts else f"        {_MODE[0]}, // {_MODE[1]}",
         *(f"        {line}" for line in options),
         "      }}",
         "    >",
         "      <ConsentBanner />",
         "      <ConsentDialog />",
+        *(["      {children}"] if wraps else []),
         "    </ConsentManagerProvider>",
         "  );",
         "}",
     ])  # fmt: skip
 
 
-def _runtime(options: Iterable[str], imports: Iterable[str], *, typed: bool, starts: bool) -> str:
-    """Returns the start of c15t without a framework."""
+def runtime(
+    options: Iterable[str],
+    imports: Iterable[str] = (),
+    after: Iterable[str] = (),
+    *,
+    names: str = "{ getOrCreateConsentRuntime }",
+) -> str:
+    """Returns the start of c15t without a framework. options, imports, after: further lines of code."""
     return "\n".join([
+        f"import {names} from 'c15t';",
         *imports,
-        *([] if starts else ["import { getOrCreateConsentRuntime } from 'c15t';"]),
         "",
         "const { consentStore } = getOrCreateConsentRuntime({",
-        f"  {_MODE[0]}, // {_MODE[1]}",
         *(f"  {line}" for line in options),
         "});",
         "",
-        *([*_when_allowed(typed=typed), ""] if starts else []),
+        *after,
         "// Your banner's buttons:",
         "export const accept = () => consentStore.getState().saveConsents('all');",
         "export const refuse = () => consentStore.getState().saveConsents('necessary');",

@@ -177,7 +177,7 @@ def _with_manager(manager: Mapping[str, Any], tag: Tag, project: Project) -> Fix
         summary = f"{summary} Add {missing} `{purpose}` to its configuration first."
     starts = manager.get("starts")
     if starts and tag.path.suffix in _SCRIPTS - _JSX:
-        condition = starts["condition"].replace("{PURPOSE}", purpose).replace("WINDOW", "window")
+        condition = starts["condition"].replace("{PURPOSE}", purpose)
         events = ", ".join(f"'{it}'" for it in starts["events"])
         return Fix(
             summary,
@@ -228,11 +228,13 @@ def _waiting(tag: Tag, place: Place, library: Mapping[str, Any], purpose: str) -
     if starts is None or tag.vendor.id in _known()["waits"]:
         raise Unsafe
     name = "".join(part.capitalize() for part in tag.vendor.id.split("-"))
-    window = "(window as any)" if tag.path.suffix in {".ts", ".tsx", ".mts"} else "window"
-    condition = starts["condition"].replace("{PURPOSE}", purpose).replace("WINDOW", window)
+    condition = starts["condition"].replace("{PURPOSE}", purpose)
+    # Only some projects declare what a library adds to the window.
+    undeclared = condition.startswith("window.") and tag.path.suffix in {".ts", ".tsx", ".mts"}
     before = (
         f"let started{name} = false;",
         f"const start{name} = () => {{",
+        *((f"  // @ts-ignore: {library['name']} sets it",) if undeclared else ()),
         f"  if (started{name} || !{condition}) return;",
         f"  started{name} = true;",
     )
