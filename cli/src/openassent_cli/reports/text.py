@@ -33,7 +33,7 @@ def summary(report: LocalReport) -> str:
         parts.append(f"{report.baseline_count} are in the baseline.")
     if report.skipped:
         reasons = (
-            f"{reason} {number:,} (such as {printable_line(report.path_in_tree(report.skipped_examples[reason][0]))})"
+            f"{reason} {number:,} (such as {printable_line(report.skipped_examples[reason][0])})"
             for reason, number in Counter(report.skipped).most_common()
         )
         parts.append(f"Not analyzed: {', '.join(reasons)}.")
