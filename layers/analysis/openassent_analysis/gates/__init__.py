@@ -20,6 +20,7 @@ from openassent_analysis.gates import callers
 from openassent_analysis.gates.callers import runs_on_load
 from openassent_analysis.gates.context import NOTHING, Found, Implied, both, either_of, within
 from openassent_analysis.gates.exports import providers_in
+from openassent_analysis.gates.inert import is_inert
 from openassent_analysis.gates.markup import enabled_with_consent, meaning_of_script
 from openassent_analysis.gates.options import blocked_by_script, blocks, marked_by_code, waits_by_itself
 from openassent_analysis.gates.reading import reading_of
@@ -84,7 +85,7 @@ def _with(found: Gating, module: str) -> Gating:
 
 
 def _gating(source: Source, block: Block, node: SgNode, vendor: str | None, offset: int) -> Gating:
-    if marked_by_code(block, node):
+    if marked_by_code(block, node) or is_inert(source, block, node):
         return CLOSED
     if vendor and enabled_with_consent(reading_of(source), block, node):
         return CLOSED
