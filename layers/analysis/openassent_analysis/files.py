@@ -173,6 +173,9 @@ def read(path: str | os.PathLike[str], most: int, head: int | None = None) -> by
         return file.read(most + 1 if head is None else head)
 
 
+_UTF_8, _UTF_16 = ENCODINGS = ("utf-8-sig", "utf-16")
+
+
 def decode(content: bytes) -> str:
     """Returns the text of a file: UTF-8, or UTF-16 with a byte order mark. Replaces invalid bytes of UTF-8.
 
@@ -180,11 +183,11 @@ def decode(content: bytes) -> str:
     """
     if content.startswith((b"\xff\xfe", b"\xfe\xff")):
         try:
-            text = content.decode("utf-16")
+            text = content.decode(_UTF_16)
         except UnicodeDecodeError as failure:
             raise Skipped("not text") from failure
     else:
-        text = content.decode("utf-8-sig", errors="replace")
+        text = content.decode(_UTF_8, errors="replace")
     if "\0" in text:
         raise Skipped("not text")
     if not text.strip():
