@@ -20,7 +20,13 @@ _CATEGORIES = "consentCategories: ['necessary', 'measurement', 'marketing'],"
 
 
 def describe() -> str:
-    return _text({rule.id: rule.texts() for rule in sorted(rules(), key=lambda rule: rule.id)})
+    """Returns the texts, categories, and links of the rules, by ID."""
+    return _text(
+        {
+            rule.id: {**rule.texts(), "category": rule.category, "references": rule.references}
+            for rule in sorted(rules(), key=lambda rule: rule.id)
+        }
+    )
 
 
 def describe_vendors() -> str:

@@ -9,13 +9,13 @@ from typing import Any, Final
 from openassent_analysis.kinds import Kind
 from openassent_analysis.places import Place
 
-CATEGORIES: Final = ("trackers", "cookies", "secrets", "banner", "personal-data", "outdated")
+CATEGORIES: Final = ("trackers", "cookies", "banner", "personal-data", "outdated")
 SEVERITIES: Final = ("critical", "high", "medium", "low")
 PRIORITIES: Final = ("P0", "P1", "P2", "P3")
 CONFIDENCES: Final = ("high", "medium", "low")
 
-# Breaks ties between equally urgent findings: active leaks first, outdated libraries last.
-_CATEGORY_ORDER: Final = ("secrets", "personal-data", "trackers", "banner", "cookies", "outdated")
+# Breaks ties between equally urgent findings.
+_CATEGORY_ORDER: Final = ("personal-data", "trackers", "banner", "cookies", "outdated")
 
 
 @dataclass(frozen=True, slots=True)
