@@ -18,7 +18,8 @@ from urllib.parse import quote
 
 from controlplane.code_host import repositories
 from controlplane.findings import publications, vendors
-from controlplane.findings.items import Discovery, Fix, InboxItem, LockedFindings, Resolution, VendorDecision
+from controlplane.findings.fixes import Edit, Fix
+from controlplane.findings.items import Discovery, InboxItem, LockedFindings, Resolution, VendorDecision
 from controlplane.platform.queues.messages import dispatch
 from controlplane.platform.table.leases import Lease
 from controlplane.scans import findings
@@ -33,7 +34,7 @@ from scan_execution import identities
 from scan_execution.identities import Baseline, Sight, Unread, read_baseline
 from scan_execution.uses import catalogue_vendor, publish_unlocked_uses, publish_uses
 
-# Ignoring a vendor is about loading it. It doesn't excuse personal data or secrets in code that calls the vendor.
+# Ignoring a vendor is about loading it. It doesn't excuse personal data in code that calls the vendor.
 _CATEGORIES = frozenset({"trackers", "banner"})
 
 type Decisions = Mapping[str, VendorDecision]
@@ -234,7 +235,7 @@ def to_issue(scan: ScanItem, finding: Finding, known: HistoryItem, project: Proj
         first_seen_at=known.first_seen_at,
         vendors=tuple(FindingVendor(it.id, it.name, it.domains[0].partition("/")[0]) for it in vendors_of),
         confidence=finding.confidence,
-        fix=None if fix is None else Fix(*fix),
+        fix=None if fix is None else Fix(*fix[:4], tuple(Edit(*it) for it in fix.edits)),
     )
 
 

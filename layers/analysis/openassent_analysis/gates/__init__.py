@@ -18,8 +18,9 @@ from ast_grep_py import SgNode
 from openassent_analysis.blocks import Block
 from openassent_analysis.gates import callers
 from openassent_analysis.gates.callers import runs_on_load
-from openassent_analysis.gates.context import NOTHING, Found, Implied, both, within
+from openassent_analysis.gates.context import NOTHING, Found, Implied, both, either_of, within
 from openassent_analysis.gates.exports import providers_in
+from openassent_analysis.gates.inert import is_inert
 from openassent_analysis.gates.markup import enabled_with_consent, meaning_of_script
 from openassent_analysis.gates.options import blocked_by_script, blocks, marked_by_code, waits_by_itself
 from openassent_analysis.gates.reading import reading_of
@@ -84,7 +85,7 @@ def _with(found: Gating, module: str) -> Gating:
 
 
 def _gating(source: Source, block: Block, node: SgNode, vendor: str | None, offset: int) -> Gating:
-    if marked_by_code(block, node):
+    if marked_by_code(block, node) or is_inert(source, block, node):
         return CLOSED
     if vendor and enabled_with_consent(reading_of(source), block, node):
         return CLOSED
@@ -135,6 +136,24 @@ def _implied_by_template(source: Source, offset: int) -> Implied:
     """Returns the gate implied by the template's conditions around a place."""
     layout = _layout(source)
     found = Implied(providers=frozenset({layout})) if layout else NOTHING
+    return both(found, _implied_by_code(source, offset, {}))
+
+
+def _implied_by_code(source: Source, offset: int, known: dict[int, Implied]) -> Implied:
+    """Returns the gate implied by the conditions around a place, and around the uses of the function that it is in."""
+    found = _implied_by_conditions(source, offset)
+    function = source.template.function_at(offset) if source.template else None
+    if function is None:
+        return found
+    if function.start not in known:
+        known[function.start] = NOTHING  # for a function that calls itself
+        ways = [_implied_by_code(source, use, known) for use in function.uses]
+        known[function.start] = either_of(ways) or NOTHING
+    return both(found, known[function.start])
+
+
+def _implied_by_conditions(source: Source, offset: int) -> Implied:
+    found = NOTHING
     for test in source.template_conditions(offset):
         if source.path.endswith(_SCRIPTED):
             meaning = meaning_of_script(reading_of(source), test.text)
