@@ -293,13 +293,14 @@ class _Scan:
             raise ValueError(match.rule_id)
         library = libraries()[match.package] if match.package else None
         vendor = catalogue().vendors[match.vendor_id] if match.vendor_id else None
+        severity = rule.severity_of(vendor)
         finding = Finding(
             rule.id,
             rule.title.format_map(match.names),
-            rule.description.strip().format_map(match.names),
+            rule.description_of(vendor, match.names),
             rule.category,
-            rule.severity,
-            priority_of(rule.severity, "high"),
+            severity,
+            priority_of(severity, "high"),
             Location(path, match.start_line, match.end_line, match.start_column, match.end_column, match.snippet),
             rule.remediation.strip().format_map(match.names),
             tuple(filter(None, (library.reference if library else None, *rule.references))),
