@@ -26,7 +26,7 @@ import yaml
 from benchmarks.machine import ROOT
 from benchmarks.report import interleave, ratio, table
 from openassent_analysis.catalogue import catalogue
-from openassent_analysis.files import language_of, reason_to_skip, walk
+from openassent_analysis.files import language_of, reason_to_skip, walk, with_conventions
 from openassent_analysis.rules import Rule, rules
 from openassent_analysis.sandbox.pool import MAX_CHILDREN
 
@@ -81,9 +81,9 @@ def fetch(folder: Path) -> None:
 
 def _sources(root: Path) -> Iterator[Path]:
     """Returns the files that the analysis would read, so that both sides read the same ones."""
-    for path, entry, _ in walk(root):
+    for path, entry, reason in with_conventions(walk(root)):
         name = path.rpartition("/")[2]
-        if entry is not None and language_of(name) in _LANGUAGES and not reason_to_skip(path):
+        if entry is not None and reason is None and language_of(name) in _LANGUAGES and not reason_to_skip(path):
             yield root / path
 
 

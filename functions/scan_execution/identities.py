@@ -23,8 +23,9 @@ class Unread(NamedTuple):
 class Sight(NamedTuple):
     """A scan's field of view: the files below `root_directory`, except those in `uncertain`.
 
-    linked: the projects that the repository is linked to. asks_for_consent: whether any file takes part in that.
-    read: the only files that the scan knows to exist or not, or None if it knows that of all.
+    linked: the projects that the repository is linked to.
+    asks_for_consent: whether any file takes part in asking visitors for consent.
+    read: the only files whose existence the scan knows about. None if it knows about all files.
     """
 
     project_id: str

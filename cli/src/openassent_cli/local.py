@@ -1,6 +1,7 @@
 """Scans a folder on this machine with the service's own analysis. Nothing leaves the machine."""
 
 import json
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,14 +19,19 @@ from openassent_cli.problems import Exit, Problem
 class LocalReport:
     """The findings of a folder, the most urgent first. Their paths are relative to it.
 
-    baseline_count: how many others are in the baseline, or None without one. skipped: numbers of files by reason.
+    baseline_count: how many others are in the baseline, or None without one. skipped: numbers of files by reason, and
+    some of their paths. scanned_at: when the scan began, in nanoseconds of the clock. folder: where it is, without
+    links.
     prefix: the folder's path in its working tree, empty or with a slash at the end.
     """
 
     findings: tuple[ReportedFinding, ...]
     analyzed: int
     skipped: Mapping[str, int]
+    skipped_examples: Mapping[str, Sequence[str]]
     rules_version: str
+    folder: Path
+    scanned_at: int
     prefix: str = ""
     baseline_count: int | None = None
 
@@ -37,6 +43,7 @@ class LocalReport:
             "rulesVersion": self.rules_version,
             "analyzedFiles": self.analyzed,
             "skipped": dict(self.skipped),
+            "skippedExamples": dict(self.skipped_examples),
             "baselineCount": self.baseline_count,
             "findings": [finding.as_dict() for finding in self.findings],
         }
@@ -65,7 +72,7 @@ def scan_folder(
     """
     if not folder.is_dir():
         raise Problem(f"{folder} isn't a folder.", code=Exit.USAGE)
-    folder = folder.resolve()
+    folder, scanned_at = folder.resolve(), time.time_ns()
     only = git.changed_since(folder, changed_since) if changed_since else None
     try:
         scan = working_tree.scan(folder, only=only, on_progress=on_progress)
@@ -78,7 +85,10 @@ def scan_folder(
         findings=compared.new,
         analyzed=scan.analysis.files_analyzed,
         skipped=scan.analysis.skipped,
+        skipped_examples=scan.analysis.skipped_examples,
         rules_version=scan.rules_version,
+        folder=folder,
+        scanned_at=scanned_at,
         prefix="" if prefix == "." else f"{prefix}/",
         baseline_count=None if baseline is None else len(compared.known),
     )

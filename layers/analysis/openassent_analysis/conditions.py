@@ -20,6 +20,7 @@ from openassent_analysis.gates import checked, gating, runs_on_load
 from openassent_analysis.gating import OPEN, Gate, Gating
 from openassent_analysis.libraries import outdated_address
 from openassent_analysis.loading import loaded, scripts_of, without_comments
+from openassent_analysis.modules import COMPONENT_FILES
 from openassent_analysis.sources import Source
 from openassent_analysis.unknown import KNOWN_TAG, registrable, unknown_host
 
@@ -29,6 +30,9 @@ _LONGEST_NAME: Final = 100
 _WORD: Final = re.compile(r"[\w$]+")
 _GLOBALS: Final = frozenset({"window", "globalThis", "self", "await"})
 _LONGEST_CALLEE: Final = 300
+_THIS: Final = "this"
+# this.client.start: fewer names are a method of the class itself.
+_MEMBERS_OF_FIELD: Final = 2
 
 
 @dataclass
@@ -41,6 +45,8 @@ class Candidate:
     host: str = ""
     # True if something else loads the vendor's code, possibly in another file.
     started: bool = False
+    # True if the application imports the vendor's code, so that no script on the page can block it.
+    bundled: bool = False
     gating: Gating = OPEN
     # Values for the placeholders in titles and descriptions.
     names: dict[str, str] = field(default_factory=dict)
@@ -82,6 +88,9 @@ def _package(candidate: Candidate, wanted: Mapping[str, Any]) -> bool:
     code, source = candidate.text(wanted["in"])[:_LONGEST_CALLEE], candidate.source
     names = [name for name in _WORD.findall(code) if name not in _GLOBALS]
     vendor = source.imported.get(names[0]) if names else None
+    if vendor is None and len(names) > 1:
+        own = names[0] == _THIS and len(names) > _MEMBERS_OF_FIELD
+        vendor = source.holders.get(names[1] if own else names[0])
     if vendor is None and ("require(" in code or "import(" in code):
         vendor = source.inline_package(code)
     elif code.startswith(("'", '"')):
@@ -89,6 +98,8 @@ def _package(candidate: Candidate, wanted: Mapping[str, Any]) -> bool:
     if vendor is None or vendor.category not in wanted["categories"]:
         return False
     candidate.vendor = vendor
+    # A page's own script isn't bundled.
+    candidate.bundled = source.language != "html" or source.path.endswith(COMPONENT_FILES)
     return True
 
 
@@ -106,9 +117,8 @@ def _plugin(candidate: Candidate, wanted: Mapping[str, Any]) -> bool:
 
 
 def _ungated(candidate: Candidate, wanted: bool) -> bool:
-    candidate.gating = gating(
-        candidate.source, candidate.block, candidate.node, candidate.vendor.id if candidate.vendor else None
-    )
+    vendor_id = candidate.vendor.id if candidate.vendor else None
+    candidate.gating = gating(candidate.source, candidate.block, candidate.node, vendor_id, bundled=candidate.bundled)
     if candidate.gating.gate is not Gate.CLOSED and (place := _inserting(candidate)) is not None:
         inside = gating(candidate.source, candidate.block, place)
         if inside.gate is Gate.CLOSED:

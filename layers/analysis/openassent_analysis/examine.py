@@ -14,6 +14,7 @@ from itertools import islice
 from openassent_analysis import addresses, files, libraries, site_configuration
 from openassent_analysis.calls import calls
 from openassent_analysis.catalogue import catalogue
+from openassent_analysis.choices import choices_in
 from openassent_analysis.engine import analyze_source, locate, source_of, triggers
 from openassent_analysis.fingerprints import Fingerprints
 from openassent_analysis.gates import providers
@@ -22,8 +23,9 @@ from openassent_analysis.inventory import manifests as inventory
 from openassent_analysis.inventory.technologies import technologies
 from openassent_analysis.libraries import families
 from openassent_analysis.limits import Limits
-from openassent_analysis.mechanisms import asks_for_consent, choices_in, consent_managers, sets_consent_mode
+from openassent_analysis.mechanisms import asks_for_consent, consent_managers, sets_consent_mode
 from openassent_analysis.report import ADDRESSES, GIVEN, MAX_LOADS, USES, Load, Match, Report
+from openassent_analysis.setups import setups_of
 from openassent_analysis.sites import traits_of, traits_of_manifest
 from openassent_analysis.sources import Source
 from openassent_analysis.unknown import configured_names
@@ -62,7 +64,7 @@ def examine(path: str, language: str, content: bytes, limits: Limits) -> Report:
         _add_settings(report, source, limits)
         _add_markup(report, source, limits)
         return report
-    lines = files.check_lines(text, limits, language)
+    lines = files.check_lines(path, text, limits, language)
     files.check_author(path, text, language)
     report = Report(lines, asks_for_consent(source), sets_consent_mode(source))
     if given:
@@ -74,6 +76,7 @@ def examine(path: str, language: str, content: bytes, limits: Limits) -> Report:
     report.loads = sorted(loads | consent_managers(source))[:MAX_LOADS]
     report.choices = choices_in(path, text, language)
     report.traits = traits_of(source, limits)
+    report.setups = setups_of(source)
     report.own_names = sorted(configured_names(text) if site_configuration.names_site(path) else source.own_names)
     if site_configuration.configures(path, text):
         _add_settings(report, source, limits)
@@ -85,7 +88,7 @@ def _examine_uses(path: str, text: str, asked: str, limits: Limits, deadline: fl
     wanted, names = (frozenset(filter(None, it.split(","))) for it in (stems, shared))
     if not own and not may_use(path, text, wanted) and not any(name in text for name in names):
         return Report(text.count("\n") + 1)
-    lines = files.check_lines(text, limits, language)
+    lines = files.check_lines(path, text, limits, language)
     source = source_of(path, text, language)
     source.deadline = deadline
     return Report(lines, uses=uses_of(source, wanted, limits, names), providers=providers(source) if own else [])
@@ -93,7 +96,7 @@ def _examine_uses(path: str, text: str, asked: str, limits: Limits, deadline: fl
 
 def _examine_addresses(path: str, text: str, asked: str, limits: Limits) -> Report:
     _, language, names = asked.split(" ")
-    lines = files.check_lines(text, limits, language)
+    lines = files.check_lines(path, text, limits, language)
     return Report(lines, addresses=addresses.given_by(source_of(path, text, language), names.split(","), limits))
 
 

@@ -72,15 +72,17 @@ def analyze_folder(
     whether the project has files that the folder doesn't have.
     """
     scan = _Scan(limits, repository, lacks_files=lacks_files)
+    found = files.with_conventions(files.walk(root)) if listed is None else listed
+    for path, place, reason in found:
+        if reason is not None:
+            scan.skip(path, reason, exists=place is not None)
 
-    def entries(skip: Callable[[str, str], None] | None = scan.skip) -> Iterator[Entry]:
-        for path, place, reason in files.walk(root) if listed is None else listed:
+    def entries() -> Iterator[Entry]:
+        for path, place, reason in found:
             if reason is None and place is not None:
                 yield path, partial(files.read, place)
-            elif reason is not None and skip is not None:
-                skip(path, reason)
 
-    return scan.run(entries(), partial(entries, None), examine)
+    return scan.run(entries(), entries, examine)
 
 
 def analyze_files(contents: Iterable[tuple[str, bytes]], examine: Examine, limits: Limits) -> Analysis:
@@ -94,10 +96,18 @@ def analyze_files(contents: Iterable[tuple[str, bytes]], examine: Examine, limit
             raise Skipped("too large")
         return content
 
-    def entries() -> Iterator[Entry]:
-        return ((path, partial(bounded, content)) for path, content in contents)
+    scan = _Scan(limits)
+    projects = {project for path, _ in contents if (project := files.project_of(path)) is not None}
+    for path, _ in contents:
+        if reason := files.reason_by_convention(path, projects):
+            scan.skip(path, reason, exists=True)
 
-    return _Scan(limits).run(entries(), entries, examine)
+    def entries() -> Iterator[Entry]:
+        for path, content in contents:
+            if not files.reason_by_convention(path, projects):
+                yield path, partial(bounded, content)
+
+    return scan.run(entries(), entries, examine)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +145,10 @@ class _Scan:
         self._data: set[str] = set()
         self._wanted: dict[str, list[Address]] = {}
 
-    def skip(self, path: str, reason: str) -> None:
+    def skip(self, path: str, reason: str, *, exists: bool = False) -> None:
+        """Counts a skipped file. exists: whether an earlier scan may have reported findings in it."""
+        if exists:
+            self._result.uncertain.add(path)
         self._result.skipped[reason] += 1
         examples = self._result.skipped_examples.setdefault(reason, [])
         if len(examples) < self._limits.max_skipped_examples:
@@ -226,6 +239,8 @@ class _Scan:
         if len(self._choices) < _MAX_CHOICES:
             self._choices.update(report.choices)
         self._sites.add(path, report.traits)
+        if len(result.setups) < _MAX_CHOICES:
+            result.setups.update(report.setups)
         result.truncated |= report.truncated
         result.lines += report.lines
         whole = not is_read_in_part(path)
@@ -293,6 +308,7 @@ class _Scan:
             match.ordinal,
             match.shape,
             (vendor.id,) if vendor else (),
+            places=tuple(match.places),
         )
         asks = not _ASKS.isdisjoint(rule.where)
         runs = OPEN if rule.engine == "syntax" else None

@@ -18,7 +18,7 @@ from typing import Any, Final, NamedTuple
 
 from openassent_analysis import git
 from openassent_analysis.catalogue import catalogue
-from openassent_analysis.files import Listed, is_analyzed, walk
+from openassent_analysis.files import Listed, is_analyzed, walk, with_conventions
 from openassent_analysis.findings import Analysis, Finding
 from openassent_analysis.fixes import Fix, Project, fix_for
 from openassent_analysis.identities import covers, dependency, identify
@@ -56,7 +56,7 @@ class ReportedFinding:
     def as_dict(self) -> dict[str, Any]:
         """Returns the finding for JSON, with keys in camelCase."""
         vendors = [vendor._asdict() for vendor in self.vendors]
-        return self.finding.as_dict() | {"vendors": vendors, "fix": self.fix and self.fix._asdict()}
+        return self.finding.as_dict() | {"vendors": vendors, "fix": self.fix and self.fix.as_dict()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,19 +96,19 @@ def scan(
     # The processes write no bytecode, and not every installer does.
     compileall.compile_dir(Path(__file__).parent, quiet=2)
     with Sandbox(limits, BOUNDS, workers=workers or MAX_WORKERS) as sandbox:
-        listed = [*list_files(root)]
+        listed = with_conventions(list_files(root))
         listing, total = Listing(), 0
-        for path, place, _ in listed:
+        for path, place, reason in listed:
             if place is not None:
                 listing.take(path, _size(place))
-                total += is_analyzed(path)
+                total += reason is None and is_analyzed(path)
         inventory = take_inventory(listing, len(listed), root, sandbox.examine)
         examine = _counting(sandbox.examine, total, on_progress) if on_progress else sandbox.examine
         analysis = analyze_folder(root, examine, limits, git.repository_of(root), listed)
     if on_progress:
         on_progress(total, total)
     inventory = with_loads(inventory, analysis.loads)
-    project = Project.of(inventory)
+    project = Project.of(inventory, analysis)
     findings = (_reported(it, project) for it in analysis.findings if only is None or it.location.path in only)
     return WorkingTreeScan(tuple(findings), analysis, inventory, rules_version())
 

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Final
 
-from openassent_analysis.files import NOT_ANALYZED, is_analyzed, language_of, reason_to_skip
+from openassent_analysis.files import NOT_ANALYZED, convention_of, is_analyzed, language_of, reason_to_skip
 from openassent_analysis.findings import ENDS
 from openassent_analysis.inventory import manifests
 from openassent_analysis.inventory.technologies import Sign, technologies
@@ -50,6 +50,8 @@ class Listing:
         self.has_more_unread = False
         # The first file that was left out at each limit of the whole archive.
         self.left_out: dict[str, str] = {}
+        # The first file that isn't written to disk for each other reason.
+        self.skipped_examples: dict[str, str] = {}
         # Files that are kept for their manifest alone, and that the analysis doesn't read.
         self.only_manifests = 0
         self._unread_characters = 0
@@ -58,14 +60,23 @@ class Listing:
 
     def take(self, path: str, size: int) -> str | None:
         """Notes a file. Returns why it isn't written to disk, or None if a later stage reads it."""
+        reason = self._take(path, size)
+        if reason is not None:
+            self.skipped_examples.setdefault(reason, path[:MAX_PATH])
+        return reason
+
+    def _take(self, path: str, size: int) -> str | None:
         reason = reason_to_skip(path)
         name = path.rpartition("/")[2]
-        if reason not in _FOREIGN and (language := self._technologies.language_of(name)):
+        convention = reason or convention_of(path)
+        if convention not in _FOREIGN and (language := self._technologies.language_of(name)):
             count = self.languages.setdefault(language, Count())
             count.files += 1
             count.bytes += size
-        if reason is not None:
-            return reason
+        if reason is not None or (convention is not None and language_of(name) is None):
+            return convention
+        if convention is not None:  # the manifests next to it decide, which may follow in the archive
+            return None
         is_manifest = len(path) <= MAX_PATH and self._take_signs(path, size)
         if language_of(name) is not None:
             return None

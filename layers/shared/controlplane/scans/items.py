@@ -103,7 +103,7 @@ class CoveredKind(NamedTuple):
 class Coverage(NamedTuple):
     """A scan's coverage: files in the archive, files analyzed, the number of skipped files by reason, and by kind.
 
-    incomplete: what was left out at a limit of the whole scan, for people.
+    incomplete: what was left out at a limit of the whole scan, for people. skipped_examples: a path by reason.
     """
 
     files: int
@@ -111,6 +111,7 @@ class Coverage(NamedTuple):
     skipped: Mapping[str, int]
     kinds: tuple[CoveredKind, ...] = ()
     incomplete: str | None = None
+    skipped_examples: Mapping[str, str] = {}
 
 
 class Failure(NamedTuple):
