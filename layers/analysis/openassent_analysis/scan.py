@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Final
 
 from openassent_analysis import files
-from openassent_analysis.catalogue import catalogue
+from openassent_analysis.catalogue import catalogue, own_vendors
 from openassent_analysis.files import Listed, Skipped
-from openassent_analysis.findings import Analysis, Finding, Loads, Location, priority_of, urgency
+from openassent_analysis.findings import Analysis, Finding, Loads, Location, Suppressed, priority_of, urgency
 from openassent_analysis.following import Following
 from openassent_analysis.gating import OPEN, Gating
 from openassent_analysis.importing import Importing
@@ -39,7 +39,9 @@ from openassent_analysis.report import (
     has_loader,
 )
 from openassent_analysis.rules import Rule, rules
+from openassent_analysis.selection import EVERYTHING, Selection, knowing
 from openassent_analysis.sites import Sites
+from openassent_analysis.suppressions import Suppressions
 from openassent_analysis.unknown import is_named_after, registrable
 
 # The best place to show that a library is outdated, by rule. Code is between manifests and lock files.
@@ -67,22 +69,24 @@ def analyze_folder(
     listed: Sequence[Listed] | None = None,
     *,
     lacks_files: bool = False,
+    selection: Selection = EVERYTHING,
 ) -> Analysis:
     """Analyzes the files of a folder. Doesn't follow links or read anything outside of the folder.
 
     repository: OWNER/NAME, if it is known. listed: the files, instead of those that `files.walk` finds. lacks_files:
-    whether the project has files that the folder doesn't have.
+    whether the project has files that the folder doesn't have. selection: what to read and report.
     """
-    scan = _Scan(limits, repository, lacks_files=lacks_files)
+    scan = _Scan(limits, repository, lacks_files=lacks_files, selection=selection)
 
     def entries(skip: Callable[[str, str], None] | None = scan.skip) -> Iterator[Entry]:
-        for path, place, reason in files.walk(root) if listed is None else listed:
+        for path, place, reason in files.walk(root, selection.reason_to_skip_folder) if listed is None else listed:
             if reason is None and place is not None:
                 yield path, partial(files.read, place)
             elif reason is not None and skip is not None:
                 skip(path, reason)
 
-    return scan.run(entries(), partial(entries, None), examine)
+    with own_vendors(selection.vendors):
+        return scan.run(entries(), partial(entries, None), knowing(examine, selection.vendors))
 
 
 def analyze_files(contents: Iterable[tuple[str, bytes]], examine: Examine, limits: Limits) -> Analysis:
@@ -118,8 +122,17 @@ class _Found:
 
 
 class _Scan:
-    def __init__(self, limits: Limits, repository: str = "", *, lacks_files: bool = False) -> None:
+    def __init__(
+        self,
+        limits: Limits,
+        repository: str = "",
+        *,
+        lacks_files: bool = False,
+        selection: Selection = EVERYTHING,
+    ) -> None:
         self._limits = limits
+        self._selection = selection
+        self._suppressions = Suppressions(selection)
         self._repository = repository
         self._deadline = time.monotonic() + limits.max_seconds
         self._result = Analysis(lacks_files=lacks_files)
@@ -163,7 +176,11 @@ class _Scan:
             except InvalidReport:
                 self._skip_known(request.path, request.language, "failed")
         self._found_so_far += [found for _, found in self._outdated.values()]
-        return self._finish(self._linked(again, examine))
+
+        def read_again() -> Iterator[Entry]:
+            return (entry for entry in again() if self._selection.reason_to_skip(entry[0]) is None)
+
+        return self._finish(self._linked(read_again, examine))
 
     def _linked(self, again: Callable[[], Iterable[Entry]], examine: Examine) -> Links:
         links = Links(self._result.paths, self._choices, self._sites)
@@ -184,7 +201,7 @@ class _Scan:
             end = end or self._end_of_scan()
             result.files_seen += end is None
             language = files.language_of(path.rpartition("/")[2])
-            reason = files.reason_to_skip(path)
+            reason = self._selection.reason_to_skip(path)
             if language is None:
                 if reason is None:
                     if path.endswith(_DATA) and len(self._data) < _MAX_DATA:
@@ -228,6 +245,7 @@ class _Scan:
         if len(self._choices) < _MAX_CHOICES:
             self._choices.update(report.choices)
         self._sites.add(path, report.traits)
+        self._suppressions.add(path, report.ignores)
         result.truncated |= report.truncated
         result.lines += report.lines
         whole = not is_read_in_part(path)
@@ -338,11 +356,25 @@ class _Scan:
             findings.append(judged)
             if judged.category == "trackers":
                 self._judge_places(judged)
-        findings += self._missing_consent_manager(findings)
-        findings.sort(key=urgency)
+        findings = self._reported(findings)
+        findings += self._reported(self._missing_consent_manager(findings))
+        wanted = self._selection.rules
+        findings = sorted((it for it in findings if wanted is None or it.rule_id in wanted), key=urgency)
         self._drop(findings[self._limits.max_findings :])
         self._result.findings = findings[: self._limits.max_findings]
+        self._result.notes += self._suppressions.notes(self._rules)
         return self._result
+
+    def _reported(self, findings: list[Finding]) -> list[Finding]:
+        """Returns the findings to report, with the project's severities, and keeps the suppressed ones apart."""
+        reported, result = [], self._result
+        for finding, suppression in self._suppressions.split(findings):
+            if suppression is None:
+                reported.append(finding)
+            else:
+                result.suppressed.append(Suppressed(finding, suppression))
+        result.suppressed = sorted(result.suppressed, key=lambda it: urgency(it.finding))[: self._limits.max_findings]
+        return reported
 
     def _judged(self, found: _Found, links: Links) -> Finding | None:
         """Returns the finding with its confidence, or None if the project shows that it waits for consent.
