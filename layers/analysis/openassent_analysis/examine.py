@@ -12,6 +12,7 @@ from itertools import islice
 
 from openassent_analysis import addresses, files, libraries, project_file, site_configuration
 from openassent_analysis.catalogue import own_vendors
+from openassent_analysis.comments import ignores_in
 from openassent_analysis.engine import analyze_source, locate, source_of
 from openassent_analysis.fingerprints import Fingerprints
 from openassent_analysis.gates import providers
@@ -72,6 +73,7 @@ def _examine_source(path: str, text: str, language: str, limits: Limits, deadlin
         report = Report(text.count("\n") + 1, asks_for_consent(source), own_names=sorted(configured_names(text)))
         _add_settings(report, source, limits)
         _add_markup(report, source, limits)
+        report.ignores = ignores_in(source) if report.matches else []
         return report
     lines = files.check_lines(text, limits, language)
     files.check_author(path, text, language)
@@ -88,6 +90,7 @@ def _examine_source(path: str, text: str, language: str, limits: Limits, deadlin
     report.own_names = sorted(configured_names(text) if site_configuration.names_site(path) else source.own_names)
     if site_configuration.configures(path, text):
         _add_settings(report, source, limits)
+    report.ignores = ignores_in(source) if report.matches else []
     return report
 
 

@@ -19,7 +19,8 @@ import json
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Final
+from itertools import takewhile
+from typing import Any, Final, TypeAlias
 
 import yaml
 
@@ -44,6 +45,10 @@ _MAX_DEPTH: Final = 4
 _ID: Final = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,60}[a-z0-9])?")
 _DOMAIN: Final = re.compile(r"(?:[a-z0-9_-]{1,63}\.){1,8}[a-z]{2,24}(?:/[\w./-]{0,100})?")
 _PACKAGE: Final = re.compile(r"[@\w][\w./@-]{0,99}")
+Keys: TypeAlias = tuple[str | int, ...]
+# Events that surround the values.
+_AROUND: Final = (yaml.StreamStartEvent, yaml.StreamEndEvent, yaml.DocumentStartEvent, yaml.DocumentEndEvent)
+_NULL: Final = frozenset({"", "~", "null", "Null", "NULL"})
 
 
 class InvalidProjectFile(ValueError):
@@ -53,7 +58,7 @@ class InvalidProjectFile(ValueError):
 class _Wrong(Exception):
     """A value isn't valid: its keys from the top, and why."""
 
-    def __init__(self, keys: tuple[str | int, ...], why: str) -> None:
+    def __init__(self, keys: Keys, why: str) -> None:
         super().__init__(why)
         self.keys = keys
 
@@ -85,10 +90,9 @@ def _selection_of(written: str) -> Selection:
 
 def parsed(text: str) -> str:
     """Returns the valid file as JSON, or as a string of JSON why it isn't valid. Runs in the sandboxed process."""
-    lines: dict[tuple[str | int, ...], int] = {}
+    lines: dict[Keys, int] = {}
     try:
-        root = yaml.compose(text, LOADER)
-        document = {} if root is None else _plain(root, (), lines, set())
+        document = _document(text, lines)
         _select(document)
     except _Wrong as wrong:
         keys = wrong.keys
@@ -104,26 +108,36 @@ def parsed(text: str) -> str:
     return json.dumps(document, ensure_ascii=False)
 
 
-def _plain(node: yaml.Node, keys: tuple[str | int, ...], lines: dict[Any, int], seen: set[int]) -> Any:
-    """Returns the node's value, and notes the lines of all keys."""
-    lines.setdefault(keys, node.start_mark.line + 1)
-    if id(node) in seen:
-        raise _Wrong(keys, "aliases aren't supported")
-    seen.add(id(node))
+def _document(text: str, lines: dict[Keys, int]) -> Any:
+    """Returns the values of the text's one document, and notes the lines of all keys."""
+    events = (it for it in yaml.parse(text, LOADER) if not isinstance(it, _AROUND))
+    first = next(events, None)
+    document = {} if first is None else _value(first, events, (), lines)
+    if (other := next(events, None)) is not None:
+        lines[()] = other.start_mark.line + 1
+        raise _Wrong((), "it has more than one document")
+    return {} if document is None else document
+
+
+def _value(event: Any, events: Iterator[Any], keys: Keys, lines: dict[Keys, int]) -> Any:
+    lines.setdefault(keys, event.start_mark.line + 1)
     if len(keys) > _MAX_DEPTH:
         raise _Wrong(keys, "it is nested too deep")
-    if isinstance(node, yaml.SequenceNode):
-        return [_plain(it, (*keys, index), lines, seen) for index, it in enumerate(node.value)]
-    if isinstance(node, yaml.ScalarNode):
-        # `off` is a word of YAML 1.1 for false.
-        return None if node.tag == "tag:yaml.org,2002:null" else node.value
-    found = {}
-    for key, value in node.value:
-        name = key.value if isinstance(key, yaml.ScalarNode) else ""
+    if isinstance(event, yaml.ScalarEvent):
+        # As text: `off` is a word of YAML 1.1 for false.
+        return None if event.implicit[0] and event.value in _NULL else event.value
+    if isinstance(event, yaml.SequenceStartEvent):
+        entries = takewhile(lambda it: not isinstance(it, yaml.SequenceEndEvent), events)
+        return [_value(it, events, (*keys, index), lines) for index, it in enumerate(entries)]
+    if not isinstance(event, yaml.MappingStartEvent):
+        raise _Wrong(keys, "aliases aren't supported")
+    found: dict[str, Any] = {}
+    while not isinstance(key := next(events), yaml.MappingEndEvent):
+        name = key.value if isinstance(key, yaml.ScalarEvent) else ""
         lines[*keys, name] = key.start_mark.line + 1
-        if name in found:
-            raise _Wrong((*keys, name), "the key is there twice")
-        found[name] = _plain(value, (*keys, name), lines, seen)
+        if name in found or not isinstance(key, yaml.ScalarEvent):
+            raise _Wrong((*keys, name), "the key isn't a name, or is there twice")
+        found[name] = _value(next(events), events, (*keys, name), lines)
     return found
 
 
@@ -177,7 +191,7 @@ def _accepted(value: Any, ids: Iterable[str]) -> Iterator[tuple[str, str]]:
         yield vendor_id, reason
 
 
-def _mapping(value: Any, keys: tuple[str | int, ...], known: Iterable[str], why: str = "") -> dict[str, Any]:
+def _mapping(value: Any, keys: Keys, known: Iterable[str], why: str = "") -> dict[str, Any]:
     if not isinstance(value, dict):
         raise _Wrong(keys, "it must have keys and values")
     for name in value:
@@ -186,7 +200,7 @@ def _mapping(value: Any, keys: tuple[str | int, ...], known: Iterable[str], why:
     return value
 
 
-def _list(value: Any, keys: tuple[str | int, ...], most: int) -> list[Any]:
+def _list(value: Any, keys: Keys, most: int) -> list[Any]:
     if value is None:
         return []
     if not isinstance(value, list):
@@ -196,7 +210,7 @@ def _list(value: Any, keys: tuple[str | int, ...], most: int) -> list[Any]:
     return value
 
 
-def _texts(value: Any, keys: tuple[str | int, ...], most: int, check: Callable[[str], str | None]) -> tuple[str, ...]:
+def _texts(value: Any, keys: Keys, most: int, check: Callable[[str], str | None]) -> tuple[str, ...]:
     found = _list(value, keys, most)
     for index, entry in enumerate(found):
         if why := check(_text(entry, (*keys, index))):
@@ -204,7 +218,7 @@ def _texts(value: Any, keys: tuple[str | int, ...], most: int, check: Callable[[
     return tuple(found)
 
 
-def _text(value: Any, keys: tuple[str | int, ...]) -> str:
+def _text(value: Any, keys: Keys) -> str:
     if not isinstance(value, str) or not value.strip():
         raise _Wrong(keys, "it is missing" if value is None else "it must be a text")
     if len(value) > _MAX_TEXT or not value.isprintable():

@@ -16,6 +16,7 @@ from typing import Final
 from openassent_analysis import files
 from openassent_analysis.catalogue import Vendor
 from openassent_analysis.findings import RULE, VENDOR, Finding, Suppression, priority_of
+from openassent_analysis.reading import pattern_of
 from openassent_analysis.report import OWN_VENDORS, Answer, Examine, Request
 
 # A file that `exclude` names.
@@ -27,7 +28,7 @@ _NEVER: Final = "repository data"
 _MAX_GLOB: Final = 300
 # More would make matching slow: each can match any number of folders.
 _MAX_DEEP: Final = 2
-_PART: Final = re.compile(r"\*+|\?|\[[!^]?\]?[^\]/]*\]|\\.|[^*?\\\[]+|[\\\[]", re.DOTALL)
+_PART: Final = re.compile(r"\*+|\?|\[[!^]?\]?[^\]/]{0,60}\]|\\.|[^*?\\\[]+|[\\\[]", re.DOTALL)
 # Characters with a meaning in the classes of expressions, and not in those of globs.
 _SPECIAL_IN_CLASS: Final = re.compile(r"[\[\\&~|]|-(?=-)")
 
@@ -144,7 +145,7 @@ def read_vendors(written: str) -> tuple[Vendor, ...]:
 
 
 def _pattern_of(globs: Sequence[str]) -> re.Pattern[str] | None:
-    return re.compile("|".join(map(expression_of, globs)), re.DOTALL) if globs else None
+    return pattern_of("\n".join(map(expression_of, globs))) if globs else None
 
 
 def expression_of(glob: str) -> str:
@@ -155,6 +156,8 @@ def expression_of(glob: str) -> str:
     """
     if len(glob) > _MAX_GLOB:
         raise InvalidGlob(f"it has more than {_MAX_GLOB} characters")
+    if not glob.isprintable():
+        raise InvalidGlob("it must be one line of text")
     if glob.startswith("!"):
         raise InvalidGlob("globs that begin with ! aren't supported. Use include")
     is_folder = glob.endswith("/")
@@ -174,7 +177,7 @@ def expression_of(glob: str) -> str:
             written += _part(part) + ("/" if index < len(parts) - 1 else "")
     written += "/" if is_folder else "(?:/|$)"
     try:
-        re.compile(written)
+        pattern_of(written)
     except re.error as failure:
         raise InvalidGlob("it isn't a glob") from failure
     return written

@@ -46,6 +46,8 @@ class Suppressions:
             for ignore in ignores:
                 if not ignore.reason:
                     text = "An assent-ignore comment has no effect without a reason. Write it after the rule and --."
+                elif not ignore.rule_id:
+                    text = "An assent-ignore comment names no rule."
                 elif ignore.rule_id not in known:
                     text = f"An assent-ignore comment names {ignore.rule_id}, which isn't a rule."
                 else:
