@@ -166,6 +166,14 @@ class Coverage(Wire):
         "left out nothing. Findings in files that weren't analyzed stay as they are.",
         examples=[None],
     )
+    suppressed: dict[str, dict[str, int]] = Field(
+        description="The findings that a `comment`, a `rule` that is off, or an accepted `vendor` suppresses, by rule.",
+        examples=[{"comment": {"session-replay-loaded": 2}}],
+    )
+    notes: list[str] = Field(
+        description="Comments and settings without effect, for people.",
+        examples=[["a.js, line 3: An assent-ignore comment names no rule."]],
+    )
 
 
 class Scan(Wire):

@@ -92,7 +92,7 @@ def scan_folder(
         rules_version=scan.rules_version,
         suppressed=scan.suppressed,
         notes=tuple(scan.analysis.notes),
-        prefix=scan.selection.prefix,
+        prefix=scan.analysis.selection.prefix,
         baseline_count=None if baseline is None else len(compared.known),
     )
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import asdict, dataclass, field
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 from openassent_analysis.kinds import Kind
+from openassent_analysis.selection import EVERYTHING, Selection
 
 CATEGORIES: Final = ("trackers", "cookies", "secrets", "banner", "personal-data", "outdated")
 SEVERITIES: Final = ("critical", "high", "medium", "low")
@@ -73,7 +74,7 @@ class Finding:
 class Suppression(NamedTuple):
     """The reason why a finding isn't reported. kind: COMMENT, RULE, or VENDOR."""
 
-    kind: str
+    kind: Literal["comment", "rule", "vendor"]
     reason: str
 
 
@@ -148,6 +149,7 @@ class Analysis:
     # Those that a comment or the project's settings suppress, most urgent first.
     suppressed: list[Suppressed] = field(default_factory=list)
     notes: list[Note] = field(default_factory=list)
+    selection: Selection = EVERYTHING
     files_seen: int = 0
     files_analyzed: int = 0
     bytes_read: int = 0

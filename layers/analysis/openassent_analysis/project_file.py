@@ -29,9 +29,8 @@ from openassent_analysis.findings import SEVERITIES
 from openassent_analysis.reading import LOADER
 from openassent_analysis.report import Examine, Report, Request
 from openassent_analysis.rules import rules
-from openassent_analysis.selection import OFF, InvalidGlob, Selection, expression_of
+from openassent_analysis.selection import OFF, PROJECT_FILE, InvalidGlob, Selection, expression_of
 
-FILE: Final = ".assent.yml"
 # How the sandboxed process is asked to parse the file.
 LANGUAGE: Final = "project file"
 MAX_BYTES: Final = 64 * 1024
@@ -66,14 +65,14 @@ class _Wrong(Exception):
 def read_project_file(content: bytes, examine: Examine) -> Selection:
     """Returns what the file selects. Raises InvalidProjectFile."""
     if len(content) > MAX_BYTES:
-        raise InvalidProjectFile(f"{FILE} has more than {MAX_BYTES // 1024} KB.")
-    request = Request(FILE, LANGUAGE, content)
+        raise InvalidProjectFile(f"{PROJECT_FILE} has more than {MAX_BYTES // 1024} KB.")
+    request = Request(PROJECT_FILE, LANGUAGE, content)
     for _, outcome in examine(iter([request]), time.monotonic() + _MAX_SECONDS):
         if isinstance(outcome, Report):
             return _selection_of(outcome.settings)
         if str(outcome) == "empty":
             return Selection()
-    raise InvalidProjectFile(f"{FILE} can't be read.")
+    raise InvalidProjectFile(f"{PROJECT_FILE} can't be read.")
 
 
 def _selection_of(written: str) -> Selection:
@@ -85,7 +84,7 @@ def _selection_of(written: str) -> Selection:
     except (ValueError, RecursionError, _Wrong) as failure:
         if isinstance(failure, InvalidProjectFile):
             raise
-        raise InvalidProjectFile(f"{FILE} can't be read.") from failure
+        raise InvalidProjectFile(f"{PROJECT_FILE} can't be read.") from failure
 
 
 def parsed(text: str) -> str:
@@ -99,12 +98,10 @@ def parsed(text: str) -> str:
         while keys and keys not in lines:
             keys = keys[:-1]
         key = ".".join(map(str, wrong.keys))
-        return json.dumps(f"{FILE}, line {lines.get(keys, 1)}: {f'{key}: ' if key else ''}{wrong}."[:_MAX_TEXT])
-    except yaml.MarkedYAMLError as failure:
-        line = failure.problem_mark.line + 1 if failure.problem_mark else 1
-        return json.dumps(f"{FILE}, line {line}: it isn't valid YAML.")
-    except (yaml.YAMLError, ValueError):
-        return json.dumps(f"{FILE} isn't valid YAML.")
+        return json.dumps(f"{PROJECT_FILE}, line {lines.get(keys, 1)}: {f'{key}: ' if key else ''}{wrong}."[:_MAX_TEXT])
+    except (yaml.YAMLError, ValueError) as failure:
+        mark = getattr(failure, "problem_mark", None)
+        return json.dumps(f"{PROJECT_FILE}, line {mark.line + 1 if mark else 1}: it isn't valid YAML.")
     return json.dumps(document, ensure_ascii=False)
 
 
@@ -114,13 +111,17 @@ def _document(text: str, lines: dict[Keys, int]) -> Any:
     first = next(events, None)
     document = {} if first is None else _value(first, events, (), lines)
     if (other := next(events, None)) is not None:
-        lines[()] = other.start_mark.line + 1
+        lines[()] = _line_of(other)
         raise _Wrong((), "it has more than one document")
     return {} if document is None else document
 
 
+def _line_of(event: Any) -> int:
+    return int(event.start_mark.line) + 1
+
+
 def _value(event: Any, events: Iterator[Any], keys: Keys, lines: dict[Keys, int]) -> Any:
-    lines.setdefault(keys, event.start_mark.line + 1)
+    lines.setdefault(keys, _line_of(event))
     if len(keys) > _MAX_DEPTH:
         raise _Wrong(keys, "it is nested too deep")
     if isinstance(event, yaml.ScalarEvent):
@@ -134,7 +135,7 @@ def _value(event: Any, events: Iterator[Any], keys: Keys, lines: dict[Keys, int]
     found: dict[str, Any] = {}
     while not isinstance(key := next(events), yaml.MappingEndEvent):
         name = key.value if isinstance(key, yaml.ScalarEvent) else ""
-        lines[*keys, name] = key.start_mark.line + 1
+        lines[*keys, name] = _line_of(key)
         if name in found or not isinstance(key, yaml.ScalarEvent):
             raise _Wrong((*keys, name), "the key isn't a name, or is there twice")
         found[name] = _value(next(events), events, (*keys, name), lines)

@@ -18,7 +18,7 @@ from typing import Final
 from openassent_analysis import files
 from openassent_analysis.catalogue import catalogue, own_vendors
 from openassent_analysis.files import Listed, Skipped
-from openassent_analysis.findings import Analysis, Finding, Loads, Location, Suppressed, priority_of, urgency
+from openassent_analysis.findings import Analysis, Finding, Loads, Location, priority_of, urgency
 from openassent_analysis.following import Following
 from openassent_analysis.gating import OPEN, Gating
 from openassent_analysis.importing import Importing
@@ -123,19 +123,13 @@ class _Found:
 
 class _Scan:
     def __init__(
-        self,
-        limits: Limits,
-        repository: str = "",
-        *,
-        lacks_files: bool = False,
-        selection: Selection = EVERYTHING,
+        self, limits: Limits, repository: str = "", *, lacks_files: bool = False, selection: Selection = EVERYTHING
     ) -> None:
         self._limits = limits
-        self._selection = selection
         self._suppressions = Suppressions(selection)
         self._repository = repository
         self._deadline = time.monotonic() + limits.max_seconds
-        self._result = Analysis(lacks_files=lacks_files)
+        self._result = Analysis(selection=selection, lacks_files=lacks_files)
         self._found_so_far: list[_Found] = []
         # An upgrade of a library is one finding, by the library's family: in a manifest rather than in code or a lock
         # file, and near the root.
@@ -178,7 +172,7 @@ class _Scan:
         self._found_so_far += [found for _, found in self._outdated.values()]
 
         def read_again() -> Iterator[Entry]:
-            return (entry for entry in again() if self._selection.reason_to_skip(entry[0]) is None)
+            return (entry for entry in again() if self._result.selection.reason_to_skip(entry[0]) is None)
 
         return self._finish(self._linked(read_again, examine))
 
@@ -201,7 +195,7 @@ class _Scan:
             end = end or self._end_of_scan()
             result.files_seen += end is None
             language = files.language_of(path.rpartition("/")[2])
-            reason = self._selection.reason_to_skip(path)
+            reason = self._result.selection.reason_to_skip(path)
             if language is None:
                 if reason is None:
                     if path.endswith(_DATA) and len(self._data) < _MAX_DATA:
@@ -356,25 +350,15 @@ class _Scan:
             findings.append(judged)
             if judged.category == "trackers":
                 self._judge_places(judged)
-        findings = self._reported(findings)
-        findings += self._reported(self._missing_consent_manager(findings))
-        wanted = self._selection.rules
+        apply, most = self._suppressions.apply, self._limits.max_findings
+        findings = apply(findings, self._result, most)
+        findings += apply(self._missing_consent_manager(findings), self._result, most)
+        wanted = self._result.selection.rules
         findings = sorted((it for it in findings if wanted is None or it.rule_id in wanted), key=urgency)
-        self._drop(findings[self._limits.max_findings :])
-        self._result.findings = findings[: self._limits.max_findings]
+        self._drop(findings[most:])
+        self._result.findings = findings[:most]
         self._result.notes += self._suppressions.notes(self._rules)
         return self._result
-
-    def _reported(self, findings: list[Finding]) -> list[Finding]:
-        """Returns the findings to report, with the project's severities, and keeps the suppressed ones apart."""
-        reported, result = [], self._result
-        for finding, suppression in self._suppressions.split(findings):
-            if suppression is None:
-                reported.append(finding)
-            else:
-                result.suppressed.append(Suppressed(finding, suppression))
-        result.suppressed = sorted(result.suppressed, key=lambda it: urgency(it.finding))[: self._limits.max_findings]
-        return reported
 
     def _judged(self, found: _Found, links: Links) -> Finding | None:
         """Returns the finding with its confidence, or None if the project shows that it waits for consent.

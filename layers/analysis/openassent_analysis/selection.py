@@ -15,10 +15,11 @@ from typing import Final
 
 from openassent_analysis import files
 from openassent_analysis.catalogue import Vendor
-from openassent_analysis.findings import RULE, VENDOR, Finding, Suppression, priority_of
 from openassent_analysis.reading import pattern_of
 from openassent_analysis.report import OWN_VENDORS, Answer, Examine, Request
 
+# The file at the root of a repository with its settings, see `project_file`.
+PROJECT_FILE: Final = ".assent.yml"
 # A file that `exclude` names.
 EXCLUDED: Final = "excluded"
 # The severity of rules whose findings are suppressed.
@@ -91,24 +92,6 @@ class Selection:
         is_above = any(glob.lstrip("/").startswith(whole) for glob in self.include)
         return None if is_above or self._included.search(whole) else reason
 
-    def graded(self, finding: Finding) -> Finding:
-        """Returns the finding with the severity that its rule has in the project."""
-        severity = self.severities.get(finding.rule_id, OFF)
-        if severity == OFF:
-            return finding
-        return replace(finding, severity=severity, priority=priority_of(severity, finding.confidence))
-
-    def suppression_of(self, finding: Finding) -> Suppression | None:
-        """Returns why the project's settings suppress a finding, or None."""
-        if self.severities.get(finding.rule_id) == OFF:
-            return Suppression(RULE, "The rule is off.")
-        # As with a decision on a vendor: accepting it doesn't excuse personal data in code that calls it.
-        is_load = finding.category in {"trackers", "banner"} and finding.vendor_ids
-        if is_load and all(it in self.accepted for it in finding.vendor_ids):
-            reasons = dict.fromkeys(self.accepted[it] for it in finding.vendor_ids)
-            return Suppression(VENDOR, " ".join(reasons))
-        return None
-
     @cached_property
     def _excluded(self) -> re.Pattern[str] | None:
         return _pattern_of(self.exclude)
@@ -139,8 +122,8 @@ def knowing(examine: Examine, vendors: Sequence[Vendor]) -> Examine:
 def read_vendors(written: str) -> tuple[Vendor, ...]:
     """Returns the vendors that `knowing` has written."""
     return tuple(
-        Vendor(**{name: tuple(value) if isinstance(value, list) else value for name, value in entry.items()})
-        for entry in json.loads(written)
+        Vendor(it["id"], it["name"], it["category"], tuple(it["domains"]), tuple(it["packages"]))
+        for it in json.loads(written)
     )
 
 

@@ -5,13 +5,27 @@ A suppressed finding is counted with its reason, so that a report never hides ho
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterable
+from dataclasses import replace
 from typing import Final
 
-from openassent_analysis.findings import COMMENT, Finding, Note, Suppression
+from openassent_analysis.findings import (
+    COMMENT,
+    RULE,
+    VENDOR,
+    Analysis,
+    Finding,
+    Note,
+    Suppressed,
+    Suppression,
+    priority_of,
+    urgency,
+)
 from openassent_analysis.report import Ignore
-from openassent_analysis.selection import Selection
+from openassent_analysis.selection import OFF, Selection
 
+# Accepting a vendor is about loading it. It doesn't excuse personal data in code that calls it.
+_ABOUT_LOADING: Final = frozenset({"trackers", "banner"})
 _MAX_FILES: Final = 2_000
 _MAX_NOTES: Final = 100
 
@@ -26,10 +40,30 @@ class Suppressions:
         if ignores and len(self._ignores) < _MAX_FILES:
             self._ignores[path] = ignores
 
-    def split(self, findings: Sequence[Finding]) -> Iterator[tuple[Finding, Suppression | None]]:
-        """Yields the findings with the severities of the project, each with the reason to suppress it, or None."""
-        for finding in findings:
-            yield self._selection.graded(finding), self._by_comment(finding) or self._selection.suppression_of(finding)
+    def apply(self, findings: Iterable[Finding], result: Analysis, most: int) -> list[Finding]:
+        """Returns the findings to report, with the project's severities. Adds up to `most` others to the result."""
+        reported = []
+        for finding in map(self._graded, findings):
+            if suppression := self._by_comment(finding) or self._by_settings(finding):
+                result.suppressed.append(Suppressed(finding, suppression))
+            else:
+                reported.append(finding)
+        result.suppressed = sorted(result.suppressed, key=lambda it: urgency(it.finding))[:most]
+        return reported
+
+    def _graded(self, finding: Finding) -> Finding:
+        severity = self._selection.severities.get(finding.rule_id, OFF)
+        if severity == OFF:
+            return finding
+        return replace(finding, severity=severity, priority=priority_of(severity, finding.confidence))
+
+    def _by_settings(self, finding: Finding) -> Suppression | None:
+        if self._selection.severities.get(finding.rule_id) == OFF:
+            return Suppression(RULE, "The rule is off.")
+        reasons = [self._selection.accepted.get(vendor_id) for vendor_id in finding.vendor_ids]
+        if finding.category not in _ABOUT_LOADING or not reasons or None in reasons:
+            return None
+        return Suppression(VENDOR, " ".join(filter(None, dict.fromkeys(reasons))))
 
     def _by_comment(self, finding: Finding) -> Suppression | None:
         place = finding.location

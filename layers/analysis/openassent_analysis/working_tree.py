@@ -25,12 +25,12 @@ from openassent_analysis.identities import covers, dependency, identify
 from openassent_analysis.inventory.listing import Listing
 from openassent_analysis.inventory.stocktaking import Inventory, take_inventory, with_loads
 from openassent_analysis.limits import Limits
-from openassent_analysis.project_file import FILE, MAX_BYTES, InvalidProjectFile, read_project_file
+from openassent_analysis.project_file import MAX_BYTES, InvalidProjectFile, read_project_file
 from openassent_analysis.report import ANOTHER_LOOK, Answer, Examine, Request
 from openassent_analysis.rules import rules_version
 from openassent_analysis.sandbox import Bounds, Sandbox
 from openassent_analysis.scan import analyze_folder
-from openassent_analysis.selection import EVERYTHING, Selection, knowing
+from openassent_analysis.selection import EVERYTHING, PROJECT_FILE, Selection, knowing
 
 LIMITS: Final = Limits(max_seconds=600)
 # A busy machine needs longer than Lambda to start a process, and to analyze a file.
@@ -75,7 +75,6 @@ class WorkingTreeScan:
     inventory: Inventory
     rules_version: str
     suppressed: tuple[Suppressed, ...] = ()
-    selection: Selection = EVERYTHING
 
 
 def scan(
@@ -124,17 +123,17 @@ def scan(
     if on_progress:
         on_progress(total, total)
     suppressed = (it for it in analysis.suppressed if only is None or it.finding.location.path in only)
-    return WorkingTreeScan(findings, analysis, inventory, rules_version(), tuple(suppressed), selection)
+    return WorkingTreeScan(findings, analysis, inventory, rules_version(), tuple(suppressed))
 
 
 def _selection_in(root: Path, top: Path, further: Selection, examine: Examine) -> Selection:
     """Returns what the repository's file selects, with the further globs and rules. Raises InvalidProjectFile."""
     prefix = root.relative_to(top).as_posix()
     try:
-        found = read_project_file(read(top / FILE, MAX_BYTES), examine)
+        found = read_project_file(read(top / PROJECT_FILE, MAX_BYTES), examine)
     except Skipped as skipped:
-        if str(skipped) != "unreadable" or (top / FILE).exists():
-            raise InvalidProjectFile(f"{FILE} can't be read: {skipped}.") from None
+        if str(skipped) != "unreadable" or (top / PROJECT_FILE).exists():
+            raise InvalidProjectFile(f"{PROJECT_FILE} can't be read: {skipped}.") from None
         found = EVERYTHING
     found = found.narrowed(further.exclude, further.include, further.rules or ())
     return replace(found, prefix="" if prefix == "." else f"{prefix}/")
@@ -239,7 +238,7 @@ def compare(scan: WorkingTreeScan, baseline: Sequence[EarlierFinding]) -> Compar
 
     def is_gone(finding: EarlierFinding) -> bool:
         asks = analysis.asks_for_consent
-        return covers(finding.path, analysis.uncertain, asks_for_consent=asks, selection=scan.selection)
+        return covers(finding.path, analysis.uncertain, asks_for_consent=asks, selection=analysis.selection)
 
     identities = identify(analysis.findings, earlier, is_gone)
     found = set(identities.values())

@@ -7,7 +7,7 @@ uploads of both are recognized as the same findings.
 from typing import Any
 from urllib.parse import quote
 
-from openassent_analysis.findings import Finding
+from openassent_analysis.findings import COMMENT, Finding, Note, Suppressed
 from openassent_analysis.rules import Rule, rules
 from openassent_cli.local import LocalReport
 from openassent_cli.output import print_json
@@ -28,7 +28,8 @@ def print_report(report: LocalReport) -> None:
 def log(report: LocalReport) -> dict[str, Any]:
     """Returns the log. Paths are relative to the root of the working tree, as code hosts expect them."""
     known = {rule.id: rule for rule in rules()}
-    found = dict.fromkeys(finding.rule_id for finding in report.plain_findings)
+    suppressed = [it.finding for it in report.suppressed]
+    found = dict.fromkeys(finding.rule_id for finding in [*report.plain_findings, *suppressed])
     order = {rule_id: index for index, rule_id in enumerate(found)}
     driver = {
         "name": "Assent",
@@ -41,9 +42,32 @@ def log(report: LocalReport) -> dict[str, Any]:
         "automationDetails": {"id": "assent/"},
         "columnKind": "unicodeCodePoints",
         "originalUriBaseIds": {_ROOT: {"description": {"text": "The root of the repository."}}},
-        "results": [_result(report, finding, order[finding.rule_id]) for finding in report.plain_findings],
+        "invocations": [
+            {"executionSuccessful": True, "toolExecutionNotifications": [_note(report, it) for it in report.notes]}
+        ],
+        "results": [
+            *(_result(report, finding, order[finding.rule_id]) for finding in report.plain_findings),
+            *(_suppressed(report, it, order[it.finding.rule_id]) for it in report.suppressed),
+        ],
     }
     return {"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}
+
+
+def _note(report: LocalReport, note: Note) -> dict[str, Any]:
+    """Returns the notification of a comment that has no effect."""
+    place = {"artifactLocation": _artifact(report.path_in_tree(note.path)), "region": {"startLine": note.line}}
+    return {"level": "warning", "message": {"text": note.text}, "locations": [{"physicalLocation": place}]}
+
+
+def _suppressed(report: LocalReport, suppressed: Suppressed, rule_index: int) -> dict[str, Any]:
+    """Returns a result that code hosts show as dismissed."""
+    kind = "inSource" if suppressed.suppression.kind == COMMENT else "external"
+    suppression = {"kind": kind, "justification": suppressed.suppression.reason}
+    return {**_result(report, suppressed.finding, rule_index), "suppressions": [suppression]}
+
+
+def _artifact(path: str) -> dict[str, str]:
+    return {"uri": quote(path), "uriBaseId": _ROOT}
 
 
 def _rule(rule: Rule) -> dict[str, Any]:
@@ -76,7 +100,7 @@ def _result(report: LocalReport, finding: Finding, rule_index: int) -> dict[str,
         "endColumn": place.end_column,
         "snippet": {"text": place.snippet},
     }
-    artifact = {"uri": quote(report.path_in_tree(place.path)), "uriBaseId": _ROOT}
+    artifact = _artifact(report.path_in_tree(place.path))
     return {
         "ruleId": finding.rule_id,
         "ruleIndex": rule_index,

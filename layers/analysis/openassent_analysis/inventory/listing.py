@@ -11,7 +11,7 @@ from openassent_analysis.findings import ENDS
 from openassent_analysis.inventory import manifests
 from openassent_analysis.inventory.technologies import Sign, technologies
 from openassent_analysis.kinds import NOT_ASSESSED, kind_of
-from openassent_analysis.selection import EVERYTHING, Selection
+from openassent_analysis.selection import EVERYTHING, PROJECT_FILE, Selection
 
 MAX_MANIFESTS: Final = 500
 MAX_MANIFEST_BYTES: Final = 512 * 1024
@@ -61,6 +61,9 @@ class Listing:
 
     def take(self, path: str, size: int) -> str | None:
         """Notes a file. Returns why it isn't written to disk, or None if a later stage reads it."""
+        if path == PROJECT_FILE:
+            self.only_manifests += 1
+            return None
         reason = self.selection.reason_to_skip(path)
         name = path.rpartition("/")[2]
         if reason not in _FOREIGN and (language := self._technologies.language_of(name)):
