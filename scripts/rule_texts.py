@@ -4,8 +4,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from openassent_analysis import fixes
 from openassent_analysis.catalogue import catalogue
+from openassent_analysis.consent_setup import provider, runtime
 from openassent_analysis.fixes import consent_library_version
 from openassent_analysis.rules import rules
 
@@ -20,7 +20,13 @@ _CATEGORIES = "consentCategories: ['necessary', 'measurement', 'marketing'],"
 
 
 def describe() -> str:
-    return _text({rule.id: rule.texts() for rule in sorted(rules(), key=lambda rule: rule.id)})
+    """Returns the texts, categories, and links of the rules, by ID."""
+    return _text(
+        {
+            rule.id: {**rule.texts(), "category": rule.category, "references": rule.references}
+            for rule in sorted(rules(), key=lambda rule: rule.id)
+        }
+    )
 
 
 def describe_vendors() -> str:
@@ -42,7 +48,7 @@ def describe_snippets() -> str:
 def _snippet(package: str) -> dict[str, str]:
     def code(mode: list[str]) -> str:
         options = [*mode, _CATEGORIES]
-        return fixes.runtime(options) if package == "c15t" else fixes.provider(package, options)
+        return runtime(options) if package == "c15t" else provider(package, options)
 
     install = f"npm install {package}@^{consent_library_version()}"
     return {"install": install, "hosted": code(_HOSTED), "offline": code(_OFFLINE)}

@@ -84,7 +84,7 @@ class Issue(Wire):
         description="How to fix the finding.",
         examples=["Load Google Analytics only after the visitor has agreed to analytics."],
     )
-    fix: Fix | None = Field(description="Code that fixes the finding, or null if none fits every such finding.")
+    fix: Fix | None = Field(description="The finding's fix, or null if none fits.")
     references: list[str] = Field(
         description="Links to further reading.", examples=[["https://eur-lex.europa.eu/eli/dir/2002/58/oj"]]
     )

@@ -20,6 +20,7 @@ from controlplane.platform.core.errors import ApiError, PlanLimitReached, PlanRe
 from controlplane.platform.core.regions import aws_region
 from controlplane.platform.core.settings import settings
 from controlplane.platform.core.urls import consent_backend_url, dashboard_base_url, public_base_url
+from controlplane.scans.rules import rule_page
 from dashboard.assets import asset
 from dashboard.forms import ONCE, StillRunning
 from dashboard.navigation import list_account_links, list_account_tabs, list_areas
@@ -92,6 +93,7 @@ _templates.globals.update(
     contact=lambda: settings.contact,
     consent_backend_url=consent_backend_url,
     once_field=ONCE,
+    rule_page=rule_page,
     regions=lambda: {region.id: region.label for region in settings.regions},
     token_field=FORM_TOKEN,
 )

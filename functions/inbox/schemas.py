@@ -239,7 +239,7 @@ class InboxItemDetail(InboxItem):
         "found since this attribute exists.",
         examples=["high"],
     )
-    fix: Fix | None = Field(description="Code that fixes a code finding, or null if none fits every such finding.")
+    fix: Fix | None = Field(description="The fix of a code finding, or null if none fits.")
     remediation: str | None = Field(
         description="How to fix the finding.", examples=["Load the tag once the visitor has agreed to measurement."]
     )

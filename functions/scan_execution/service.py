@@ -115,7 +115,7 @@ def _run(
     shutil.rmtree(folder, ignore_errors=True)
     with stages.run("publish"):
         scan = unlocks.with_paid_access(replace(scan, rules_version=openassent_analysis.rules_version()))
-        project = Project.of(inventory)
+        project = Project.of(inventory, result)
         store = publish_findings if scan.cause.pull_request_number is None else compare
         unread = Unread(listing.unread, is_complete=unpacked.cut is None and not listing.has_more_unread)
         scan = store(scan, lease, result, unread, project)
@@ -126,6 +126,7 @@ def _run(
         dict(skipped),
         _kinds(result, listing),
         incomplete,
+        _skipped_examples(listing, result),
         suppressed=_suppressed(result),
         notes=_notes(selecting.problem, result),
     )
@@ -280,11 +281,17 @@ def _describe_omissions(unpacked: Unpacked, listing: Listing, result: Analysis) 
     if unpacked.cut:
         said.append(f"{_reason(unpacked.cut.limit)}: files after {_shown(unpacked.cut.last_path)} weren't read.")
     skipped = unpacked.skipped + result.skipped
-    examples = {reason: paths[0] for reason, paths in result.skipped_examples.items()} | listing.left_out
+    examples = _skipped_examples(listing, result)
     for reason in sorted(ENDS & skipped.keys()):
         counted = "1 file wasn't" if skipped[reason] == 1 else f"{skipped[reason]:,} files weren't"
         said.append(f"{_reason(reason)}: {counted} analyzed, beginning with {_shown(examples[reason])}.")
     return " ".join(said) or None
+
+
+def _skipped_examples(listing: Listing, result: Analysis) -> dict[str, str]:
+    """Returns the path of a skipped file by reason."""
+    analyzed = {reason: paths[0] for reason, paths in result.skipped_examples.items()}
+    return listing.skipped_examples | analyzed | listing.left_out
 
 
 def _nothing_left(error: ArchiveTooLarge, root_directory: str | None) -> Failure:

@@ -142,8 +142,14 @@ async def show_reference(accept: Accept = "", if_none_match: IfNoneMatch = None)
 async def get_reference_file(
     file_name: Annotated[str, Path(alias="fileName")], accept: Accept = "", if_none_match: IfNoneMatch = None
 ) -> Response:
-    """Returns a file of the reference: an operation (`createProject.md`), the errors, a script, or a style."""
+    """Returns a file of the reference: an operation (`createProject.md`), the errors, rules, a script, or a style."""
     return documents.get_file(file_name, accept, if_none_match)
+
+
+@router.get("/docs/rules/{ruleId}", operation_id="showRule", include_in_schema=False)
+async def show_rule(rule_id: Annotated[str, Path(alias="ruleId")], if_none_match: IfNoneMatch = None) -> Response:
+    """Returns the page of a rule of the code audit."""
+    return documents.get_rule(rule_id, if_none_match)
 
 
 @router.get("/llms.txt", operation_id="listForAgents", include_in_schema=False)

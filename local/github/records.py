@@ -1,4 +1,4 @@
-"""Issues, pull requests, comments, and check runs on disk: <root>/<owner>/<name>.json has those of one repository."""
+"""Issues, pull requests, comments, reviews, and check runs on disk, in <root>/<owner>/<name>.json."""
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -56,6 +56,17 @@ class Comment:
 
 
 @dataclass(frozen=True, slots=True)
+class Review:
+    """A review of a pull request, with its comments as they were sent."""
+
+    review_id: int
+    number: int
+    body: str
+    commit_id: str
+    comments: list[dict[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
 class CheckRun:
     """A check run. `output` is the last one that was sent, and `annotations` are all of them."""
 
@@ -80,6 +91,7 @@ class Records:
     pull_requests: list[PullRequest] = field(default_factory=list)
     comments: list[Comment] = field(default_factory=list)
     check_runs: list[CheckRun] = field(default_factory=list)
+    reviews: list[Review] = field(default_factory=list)
 
     def next_number(self) -> int:
         return 1 + len(self.issues) + len(self.pull_requests)
@@ -113,6 +125,12 @@ class Records:
 
     def edit_comment(self, comment_id: int, body: str) -> Comment:
         return _change(self.comments, _get(self.comments, lambda it: it.comment_id == comment_id), body=body)
+
+    def add_review(self, number: int, body: str, commit_id: str, comments: list[dict[str, Any]]) -> Review:
+        self.get_pull_request(number)
+        review = Review(1 + len(self.reviews), number, body, commit_id, comments)
+        self.reviews.append(review)
+        return review
 
     def put_check_run(self, check_run_id: int | None, sent: dict[str, Any]) -> CheckRun:
         """Creates a check run, or updates the one with that id."""

@@ -22,7 +22,7 @@ PERMISSIONS = {
     "contents": "read",
     "issues": "write",
     "metadata": "read",
-    "pull_requests": "read",
+    "pull_requests": "write",
 }
 _TOKEN_SECONDS = 3600
 _PERSONS_TOKEN_SECONDS = 8 * 3600

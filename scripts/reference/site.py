@@ -20,6 +20,7 @@ from controlplane.platform.core.scopes import API_KEY_SCOPES, SCOPES
 from scripts.openapi.texts import BASE_URL, PAGES_URL
 from scripts.reference import calls
 from scripts.reference.operations import Operation, read
+from scripts.reference.rules import rule_pages
 
 ROOT = Path(__file__).parents[2]
 TARGET = ROOT / "functions" / "system" / "reference"
@@ -68,6 +69,7 @@ def build(document_text: str, redoc: Path = REDOC) -> dict[str, str]:
         **files,
         **{names[stem]: content for stem, (_, content) in assets.items()},
         **_error_files(environment, _BRAND, names["style"]),
+        **dict(rule_pages(escaped, _BRAND, names["style"])),
         "index.html": index,
         "openapi.json": document_text,
         "redoc.json": _with_samples(document, tags),

@@ -103,10 +103,11 @@ def _fits(wanted: list[str], route: list[str], is_part: bool) -> bool:
 
 @cache
 def reference_files() -> set[str]:
-    """Returns the names of the Markdown files of the reference, the page of errors, and the document it shows."""
+    """Returns the names of the Markdown files of the reference, its pages, and the document it shows."""
     described = json.loads((ROOT / "docs" / "openapi.json").read_text())["paths"].values()
     names = {operation["operationId"] for path in described for operation in path.values()}
-    return {f"{name}.md" for name in (*names, "errors", "introduction", "reference")} | {"errors", "redoc.json"}
+    files = {f"{name}.md" for name in (*names, "errors", "introduction", "reference")}
+    return files | {"errors", "redoc.json", "rules"}
 
 
 @cache

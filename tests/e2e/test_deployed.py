@@ -15,7 +15,11 @@ from tests.support.world import Company, World
 ROUTES = [route for routes in routes_by_group().values() for route in routes]
 OPERATIONS = [Route(operation.method, operation.path) for operation in operations()]
 # Routes that only exist for known names.
-FILES = {"/assets/{fileName}": f"/assets/{asset('css').name}", "/docs/{fileName}": "/docs/createProject.md"}
+FILES = {
+    "/assets/{fileName}": f"/assets/{asset('css').name}",
+    "/docs/{fileName}": "/docs/createProject.md",
+    "/docs/rules/{ruleId}": "/docs/rules/embedded-media",
+}
 
 
 class TestRoutes:

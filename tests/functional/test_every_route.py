@@ -37,6 +37,7 @@ PUBLIC = {
     "GET /robots.txt",
     "GET /docs",
     "GET /docs/{fileName}",
+    "GET /docs/rules/{ruleId}",
     "GET /llms.txt",
 }
 # Pages that don't require a session.

@@ -17,7 +17,7 @@ _NOT_ENVELOPED = {
     "/v1/github/leaked-keys",
 }
 # Files that the build generates.
-_DOCUMENTS = re.compile(r"/openapi\.json|/llms\.txt|/docs(/[^/]+)?")
+_DOCUMENTS = re.compile(r"/openapi\.json|/llms\.txt|/docs(/rules)?(/[^/]+)?")
 FORM = "application/x-www-form-urlencoded"
 # Paths that answer a form-encoded request in OAuth's format.
 _OAUTH_PATHS = "/v1/auth/device/"

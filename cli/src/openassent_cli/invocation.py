@@ -23,6 +23,8 @@ from openassent_cli.problems import Exit, NotSignedIn, Problem
 from openassent_cli.profiles import Profile
 from openassent_cli.session import ProfileAuth
 
+_DOCUMENTATION = "https://api.assent.example/docs"
+
 
 @dataclass(frozen=True)
 class Invocation:
@@ -68,6 +70,14 @@ class Invocation:
                 raise Problem(message, advice, Exit.SIGN_IN)
             stored = None
         return Profile(address, self.organization or (stored.organization if stored else None))
+
+    @property
+    def documentation(self) -> str:
+        """The address of the documentation: of the profile's service, or the product's."""
+        try:
+            return f"{self.settings().base_url}/docs"
+        except Problem:
+            return _DOCUMENTATION
 
     @contextlib.contextmanager
     def client(self) -> Iterator[Assent]:

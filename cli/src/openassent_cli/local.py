@@ -1,13 +1,14 @@
 """Scans a folder on this machine with the service's own analysis. Nothing leaves the machine."""
 
 import json
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from openassent_analysis import working_tree
-from openassent_analysis.findings import Finding, Note, Suppressed
+from openassent_analysis.findings import Finding, Note
 from openassent_analysis.project_file import InvalidProjectFile
 from openassent_analysis.sandbox import SandboxUnavailable
 from openassent_analysis.selection import EVERYTHING, Selection
@@ -20,18 +21,22 @@ from openassent_cli.problems import Exit, Problem
 class LocalReport:
     """The findings of a folder, the most urgent first. Their paths are relative to it.
 
-    baseline_count: how many others are in the baseline, or None without one. skipped: numbers of files by reason.
-    suppressed: findings that a comment or the project's settings suppress. notes: comments that don't work.
+    baseline_count: how many others are in the baseline, or None without one. skipped: numbers of files by reason, and
+    some of their paths. suppressed: findings that a comment or the project's settings suppress. notes: comments that
+    have no effect. scanned_at: when the scan began, in nanoseconds of the clock. folder: where it is, without links.
     prefix: the folder's path in its working tree, empty or with a slash at the end.
     """
 
     findings: tuple[ReportedFinding, ...]
     analyzed: int
     skipped: Mapping[str, int]
+    skipped_examples: Mapping[str, Sequence[str]]
     rules_version: str
+    folder: Path
+    scanned_at: int
     prefix: str = ""
     baseline_count: int | None = None
-    suppressed: tuple[Suppressed, ...] = ()
+    suppressed: tuple[ReportedFinding, ...] = ()
     notes: tuple[Note, ...] = ()
 
     def path_in_tree(self, path: str) -> str:
@@ -42,8 +47,9 @@ class LocalReport:
             "rulesVersion": self.rules_version,
             "analyzedFiles": self.analyzed,
             "skipped": dict(self.skipped),
+            "skippedExamples": dict(self.skipped_examples),
             "baselineCount": self.baseline_count,
-            "suppressed": [{**it.finding.as_dict(), "suppression": it.suppression._asdict()} for it in self.suppressed],
+            "suppressed": [it.as_dict() for it in self.suppressed],
             "notes": [asdict(note) for note in self.notes],
             "findings": [finding.as_dict() for finding in self.findings],
         }
@@ -74,7 +80,7 @@ def scan_folder(
     """
     if not folder.is_dir():
         raise Problem(f"{folder} isn't a folder.", code=Exit.USAGE)
-    folder = folder.resolve()
+    folder, scanned_at = folder.resolve(), time.time_ns()
     only = git.changed_since(folder, changed_since) if changed_since else None
     top = git.root(folder)
     top = top.resolve() if top else folder
@@ -89,7 +95,10 @@ def scan_folder(
         findings=compared.new,
         analyzed=scan.analysis.files_analyzed,
         skipped=scan.analysis.skipped,
+        skipped_examples=scan.analysis.skipped_examples,
         rules_version=scan.rules_version,
+        folder=folder,
+        scanned_at=scanned_at,
         suppressed=scan.suppressed,
         notes=tuple(scan.analysis.notes),
         prefix=scan.analysis.selection.prefix,

@@ -20,6 +20,7 @@ from openassent_cli.commands import (
 from openassent_cli.commands import profiles as profile_commands
 from openassent_cli.commands.api import api
 from openassent_cli.commands.ci import ci
+from openassent_cli.commands.fix import fix
 from openassent_cli.commands.mcp import mcp
 from openassent_cli.invocation import command
 
@@ -48,7 +49,7 @@ def root(version: Annotated[bool, _VERSION] = False) -> None:
 
 
 account.register(app)
-for _function in (ci, api, mcp):
+for _function in (fix, ci, api, mcp):
     app.command()(command(_function))
 for _name, _module in {
     "profile": profile_commands,

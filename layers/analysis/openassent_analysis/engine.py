@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import cache
 from typing import Any, Final, TypeAlias
 
@@ -24,6 +25,8 @@ from openassent_analysis.findings import SEVERITIES
 from openassent_analysis.fingerprints import Fingerprints, shape_of, words
 from openassent_analysis.gates.options import GOOGLE
 from openassent_analysis.limits import Limits
+from openassent_analysis.locating import places_of, unused_imports
+from openassent_analysis.places import MAX_PLACES, MAX_TEXT, Place
 from openassent_analysis.report import MAX_LOADS, Load, Match, has_loader
 from openassent_analysis.rules import Rule, rules
 from openassent_analysis.sources import Source
@@ -95,15 +98,18 @@ def analyze_source(source: Source, limits: Limits) -> tuple[list[Match], bool, s
         key=lambda entry: (entry[1].block.start + entry[1].node.range().start.index, entry[0].id),
     )
     fingerprints = Fingerprints(source.path)
+    editable = _Editable()
     loaded: set[str] = set()
     places: set[tuple[str, int]] = set()
     complete = {load.vendor_id for load in loads}
     for rule, candidate in distinct(candidates):
         if candidate.started and candidate.vendor and has_loader(candidate.vendor.id, complete):
+            editable.add(candidate)
             continue  # the load of the vendor's code decides
         vendor = candidate.vendor.id if candidate.vendor else candidate.host
         if vendor and rule.where.get("once_per_vendor"):
             # A tag consists of a script, its start call, and an image for browsers without scripts: one finding.
+            editable.add(candidate)
             if vendor in loaded:
                 continue
             loaded.add(vendor)
@@ -115,7 +121,32 @@ def analyze_source(source: Source, limits: Limits) -> tuple[list[Match], bool, s
         if len(found) >= limits.max_findings_per_file:
             return found, True, loads
         found.append(_match(rule, candidate, node, fingerprints, limits))
-    return found, False, loads
+    return [replace(match, places=editable.places(source, match.vendor_id)) for match in found], False, loads
+
+
+class _Editable:
+    """Collects the places of each vendor's tag, all of which its fix edits."""
+
+    def __init__(self) -> None:
+        self._places: dict[str, list[Place]] = {}
+        self._unsafe: set[str] = set()
+
+    def add(self, candidate: Candidate) -> None:
+        if candidate.vendor is None:
+            return
+        vendor, found = candidate.vendor.id, places_of(candidate)
+        if found:
+            known = self._places.setdefault(vendor, [])
+            known += [place for place in found if place not in known]
+        elif not candidate.started:
+            self._unsafe.add(vendor)
+
+    def places(self, source: Source, vendor_id: str | None) -> list[Place]:
+        """Returns the places of a vendor. Empty if there are too many, or one can't be edited."""
+        found = self._places.get(vendor_id or "", [])
+        found = [*found, *unused_imports(source, found)]
+        fits = len(found) <= MAX_PLACES and sum(len(place.text) for place in found) <= MAX_TEXT
+        return found if fits and vendor_id not in self._unsafe else []
 
 
 def _candidates(

@@ -23,6 +23,7 @@ from openassent_analysis.mechanisms import asks_for_consent, choices_in, consent
 from openassent_analysis.reading import resource
 from openassent_analysis.report import ADDRESSES, GIVEN, MAX_LOADS, OWN_VENDORS, USES, Load, Match, Report
 from openassent_analysis.selection import read_vendors
+from openassent_analysis.setups import setups_of
 from openassent_analysis.sites import traits_of, traits_of_manifest
 from openassent_analysis.sources import Source
 from openassent_analysis.unknown import configured_names
@@ -87,6 +88,7 @@ def _examine_source(path: str, text: str, language: str, limits: Limits, deadlin
     report.loads = sorted(loads | consent_managers(source))[:MAX_LOADS]
     report.choices = choices_in(path, text, language)
     report.traits = traits_of(source, limits)
+    report.setups = setups_of(source)
     report.own_names = sorted(configured_names(text) if site_configuration.names_site(path) else source.own_names)
     if site_configuration.configures(path, text):
         _add_settings(report, source, limits)

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Final, Literal, NamedTuple
 
 from openassent_analysis.kinds import Kind
+from openassent_analysis.places import Place
 from openassent_analysis.selection import EVERYTHING, Selection
 
 CATEGORIES: Final = ("trackers", "cookies", "secrets", "banner", "personal-data", "outdated")
@@ -56,6 +57,8 @@ class Finding:
     vendor_ids: tuple[str, ...] = ()
     # How sure the analysis is that the code runs, and runs without consent.
     confidence: str = "high"
+    # What a fix edits. Not for JSON.
+    places: tuple[Place, ...] = ()
 
     @property
     def vendor_id(self) -> str | None:
@@ -64,7 +67,7 @@ class Finding:
 
     def as_dict(self) -> dict[str, Any]:
         """Returns the finding for JSON, with keys in camelCase."""
-        return {_camel(key): value for key, value in asdict(self).items() if key != "location"} | {
+        return {_camel(key): value for key, value in asdict(self).items() if key not in {"location", "places"}} | {
             "references": list(self.references),
             "vendorIds": list(self.vendor_ids),
             "location": {_camel(key): value for key, value in asdict(self.location).items()},
@@ -169,7 +172,8 @@ class Analysis:
     uncertain: set[str] = field(default_factory=set)
     # True if a file takes part in asking for consent.
     asks_for_consent: bool = False
-
+    # How the project's files set a consent library up, see `setups`.
+    setups: set[str] = field(default_factory=set)
     # True if files of the project were left out before the analysis.
     lacks_files: bool = False
 

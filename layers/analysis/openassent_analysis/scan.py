@@ -240,6 +240,8 @@ class _Scan:
             self._choices.update(report.choices)
         self._sites.add(path, report.traits)
         self._suppressions.add(path, report.ignores)
+        if len(result.setups) < _MAX_CHOICES:
+            result.setups.update(report.setups)
         result.truncated |= report.truncated
         result.lines += report.lines
         whole = not is_read_in_part(path)
@@ -307,6 +309,7 @@ class _Scan:
             match.ordinal,
             match.shape,
             (vendor.id,) if vendor else (),
+            places=tuple(match.places),
         )
         asks = not _ASKS.isdisjoint(rule.where)
         runs = OPEN if rule.engine == "syntax" and rule.category in _ABOUT_RUNNING_CODE else None

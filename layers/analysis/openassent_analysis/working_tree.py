@@ -19,7 +19,7 @@ from typing import Any, Final, NamedTuple
 from openassent_analysis import git
 from openassent_analysis.catalogue import catalogue, own_vendors
 from openassent_analysis.files import Listed, Skipped, read, walk
-from openassent_analysis.findings import Analysis, Finding, Suppressed
+from openassent_analysis.findings import Analysis, Finding, Suppression
 from openassent_analysis.fixes import Fix, Project, fix_for
 from openassent_analysis.identities import covers, dependency, identify
 from openassent_analysis.inventory.listing import Listing
@@ -49,16 +49,21 @@ class NamedVendor(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ReportedFinding:
-    """A finding with the other fields of a report. fix: None if no code fits the project."""
+    """A finding with the other fields of a report.
+
+    fix: None if no code fits the project. suppression: why it isn't reported, or None.
+    """
 
     finding: Finding
     vendors: tuple[NamedVendor, ...]
     fix: Fix | None
+    suppression: Suppression | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """Returns the finding for JSON, with keys in camelCase."""
         vendors = [vendor._asdict() for vendor in self.vendors]
-        return self.finding.as_dict() | {"vendors": vendors, "fix": self.fix and self.fix._asdict()}
+        suppression = {"suppression": self.suppression._asdict()} if self.suppression else {}
+        return self.finding.as_dict() | {"vendors": vendors, "fix": self.fix and self.fix.as_dict()} | suppression
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +79,7 @@ class WorkingTreeScan:
     analysis: Analysis
     inventory: Inventory
     rules_version: str
-    suppressed: tuple[Suppressed, ...] = ()
+    suppressed: tuple[ReportedFinding, ...] = ()
 
 
 def scan(
@@ -117,13 +122,14 @@ def scan(
             inventory = take_inventory(listing, len(listed), root, knowing(sandbox.examine, selection.vendors))
             analysis = analyze_folder(root, examine, limits, git.repository_of(root), listed, selection=selection)
             inventory = with_loads(inventory, analysis.loads)
-            project = Project.of(inventory)
+            project = Project.of(inventory, analysis)
             wanted = [it for it in analysis.findings if only is None or it.location.path in only]
             findings = tuple(_reported(it, project) for it in wanted)
+            silent = (it for it in analysis.suppressed if only is None or it.finding.location.path in only)
+            suppressed = tuple(_reported(it.finding, suppression=it.suppression) for it in silent)
     if on_progress:
         on_progress(total, total)
-    suppressed = (it for it in analysis.suppressed if only is None or it.finding.location.path in only)
-    return WorkingTreeScan(findings, analysis, inventory, rules_version(), tuple(suppressed))
+    return WorkingTreeScan(findings, analysis, inventory, rules_version(), suppressed)
 
 
 def _selection_in(root: Path, top: Path, further: Selection, examine: Examine) -> Selection:
@@ -179,10 +185,12 @@ def _counting(examine: Examine, total: int, on_progress: Callable[[int, int], No
     return counted
 
 
-def _reported(finding: Finding, project: Project) -> ReportedFinding:
+def _reported(
+    finding: Finding, project: Project | None = None, suppression: Suppression | None = None
+) -> ReportedFinding:
     known = [catalogue().vendors[vendor_id] for vendor_id in finding.vendor_ids]
     vendors = tuple(NamedVendor(it.id, it.name, it.domains[0].partition("/")[0]) for it in known)
-    return ReportedFinding(finding, vendors, fix_for(finding, project))
+    return ReportedFinding(finding, vendors, fix_for(finding, project) if project else None, suppression)
 
 
 class InvalidBaseline(ValueError):

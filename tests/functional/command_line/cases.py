@@ -132,4 +132,4 @@ CASES = [
     Case("api DELETE /v1/webhook-endpoints/{webhook} -f dryRun=true", ('"deleted": true',)),
 ]
 # These have tests of their own.
-ELSEWHERE = {"login", "logout", "ci", "mcp", "scan local"}
+ELSEWHERE = {"login", "logout", "ci", "mcp", "scan local", "fix"}

@@ -8,7 +8,8 @@ import pytest
 
 from controlplane.code_host import repositories
 from controlplane.findings import inbox, intake, issue_attempts, vendors
-from controlplane.findings.items import Evidence, Fix, GithubIssue, InboxItem, LockedFindings, RuntimeVendor
+from controlplane.findings.fixes import Edit, Fix
+from controlplane.findings.items import Evidence, GithubIssue, InboxItem, LockedFindings, RuntimeVendor
 from controlplane.platform.core.ids import ProjectId
 from controlplane.platform.core.settings import settings
 from controlplane.platform.table.table import table
@@ -53,6 +54,27 @@ class TestContent:
         for wanted in ("Visitors are tracked", f"{repository.owner}/{repository.name}", *advice):
             assert wanted in text_of(reply)
 
+    def test_shows_the_edits_of_a_fix_as_a_diff_to_copy(self, visitor, world, company, repository):
+        edit = Edit("src/index.html", 12, "<p>\n<script src>", "<p>\n<script type>")
+        item = world.finding(company, repository, fix=Fix("Load it later.", "html", "load()", edits=(edit,)))
+        reply = visitor.get(path(company, item))
+        shown = re.findall(r'<span class="line is-(\w+)">(.*)\n', reply.text)
+        assert shown == [
+            ("file", "--- a/src/index.html"),
+            ("file", "+++ b/src/index.html"),
+            ("place", "@@ -12,2 +12,2 @@"),
+            ("kept", " &lt;p&gt;"),
+            ("removed", "-&lt;script src&gt;"),
+            ("added", "+&lt;script type&gt;"),
+        ]
+        assert 'data-copy="fix" hidden>Copy the diff</button>' in reply.text
+        assert "load()" not in reply.text
+
+    def test_links_to_the_page_of_the_rule_unless_it_was_removed(self, visitor, world, company, repository):
+        for rule_id, links in (("embedded-media", ["https://api.assent.test/docs/rules/embedded-media"]), ("gone", [])):
+            item = world.finding(company, repository, rule_id=rule_id)
+            assert re.findall(r'href="([^"]*/docs/rules/[^"]*)"', visitor.get(path(company, item)).text) == links
+
     def test_everything_that_a_source_sends_is_escaped(self, visitor, world, company, repository):
         texts = dict.fromkeys(("title", "summary", "description", "remediation"), HOSTILE)
         item = world.finding(
@@ -61,7 +83,7 @@ class TestContent:
             **texts,
             references=("https://example.com/" + HOSTILE,),
             evidence=(Evidence(HOSTILE, None, HOSTILE, 1, 1, HOSTILE),),
-            fix=Fix(HOSTILE, HOSTILE, HOSTILE, (HOSTILE,)),
+            fix=Fix(HOSTILE, HOSTILE, HOSTILE, (HOSTILE,), (Edit(HOSTILE, 1, HOSTILE, HOSTILE * 2),)),
         )
         item = inbox.change_status(item, "accepted", item.version, company.owner.user_id, HOSTILE)
         reply = visitor.get(path(company, item))

@@ -10,7 +10,7 @@ import pytest
 from controlplane.code_host import repositories
 from controlplane.code_host.items import Link, RepositoryItem
 from controlplane.findings import inbox
-from controlplane.findings.items import Fix
+from controlplane.findings.fixes import Edit, Fix
 from controlplane.platform.core import ids
 from controlplane.platform.core.ids import ScanId
 from controlplane.platform.table.stored import to_map
@@ -156,6 +156,18 @@ class TestFindings:
         assert re.findall(r'data-line="(\d+)"', reply.text) == ["1"]
         assert f'href="{issue.location.permalink}"' in reply.text
 
+    def test_a_finding_links_to_the_page_of_its_rule(self, visitor, company, repository):
+        scan = full_scan(repository, [replace(ISSUES[0], rule_id="embedded-media")])
+        shown = show(visitor, company, scan.scan_id).text
+        assert '<a href="https://api.assent.test/docs/rules/embedded-media">About this rule</a>' in shown
+
+    def test_the_edits_of_a_finding_are_shown_as_a_diff(self, visitor, company, repository):
+        fix = Fix("Waits.", "html", "", edits=(Edit("src/app.tsx", 1, "load()", "later(load)"),))
+        scan = full_scan(repository, [replace(ISSUES[0], fix=fix)])
+        reply = show(visitor, company, scan.scan_id)
+        assert "@@ -1 +1 @@ -load() +later(load) Copy the diff" in text_of(reply)
+        assert f'data-copy="fix-{ISSUES[0].fingerprint}"' in reply.text
+
     def test_only_readable_findings_are_shown_in_order_of_urgency(self, visitor, company, repository):
         preview = make_scan(repository, issues=ISSUES)
         shown = words(visitor, company, preview)
@@ -249,7 +261,7 @@ class TestVendors:
 class TestHostileText:
     def test_texts_of_the_repository_are_escaped(self, visitor, company, repository):
         place = replace(ISSUES[0].location, path=HOSTILE, snippet=HOSTILE)
-        fix = Fix(HOSTILE, "html", HOSTILE, (HOSTILE,))
+        fix = Fix(HOSTILE, "html", HOSTILE, (HOSTILE,), (Edit(HOSTILE, 1, HOSTILE, HOSTILE * 2),))
         issue = replace(ISSUES[0], title=HOSTILE, description=HOSTILE, remediation=HOSTILE, location=place, fix=fix)
         scan = full_scan(repository, [issue])
         take_inventory(

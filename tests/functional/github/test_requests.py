@@ -7,7 +7,7 @@ import pytest
 
 from controlplane.code_host.github import client, connecting, reviews
 from controlplane.code_host.github.errors import HostUnavailable, InvalidName, Refused, RepositoryGone
-from controlplane.code_host.github.reviews import Annotation, CheckState
+from controlplane.code_host.github.reviews import Annotation, CheckState, ReviewComment
 from local.github.setup import DEMO_BRANCH, DEMO_FILES, DEMO_OWNER, installation_id
 from local.github.stand_in import PERMISSIONS
 from tests.functional.github.conftest import CREATE, DEMO, INSTALLATION, TOKENS, rename
@@ -48,6 +48,11 @@ def send_every_request(code_host) -> None:
     comment_id = reviewing.create_comment(*DEMO, 2, "Text")
     reviewing.find_comment(*DEMO, 2, "Text")
     reviewing.update_comment(*DEMO, comment_id, "Other text")
+    lines = reviewing.list_hunks(*DEMO, 2)["new.js"]
+    assert lines == [range(1, 2)]
+    suggestion = ReviewComment("new.js", 1, 1, "Text")
+    review_id = reviewing.create_review(*DEMO, 2, head, "Text and marker", [suggestion])
+    assert reviewing.find_review(*DEMO, 2, "marker") == review_id
     client.get_transport.cache_clear()
     connecting._app.cache_clear()
 

@@ -34,6 +34,7 @@ from tests.support.world import table_dump
 
 TRACKER = '<script async src="https://www.googletagmanager.com/gtag/js?id=G-1"></script>'
 PAGE = f"<!doctype html><html><head>{TRACKER}</head><body></body></html>"
+WAITING = '<script type="text/plain" data-cookiecategory="analytics"'
 CHECKS = "POST /repos/{owner}/{repo}/check-runs"
 COMMENTS = "POST /repos/{owner}/{repo}/issues/{issue_number}/comments"
 
@@ -99,6 +100,8 @@ class TestScan:
         (comment,) = comments(code_host)
         assert "**Fixed**" in comment.body
         assert "new.html" in comment.body
+        (review,) = code_host.stand_in.reviews.read(*DEMO).reviews
+        assert review.comments[0]["body"].endswith(f"\n\n```suggestion\n{PAGE.replace('<script', WAITING)}\n```")
 
         # A newer commit changes the same comment, and gets a check run of its own.
         code_host.stand_in.push(*DEMO, number, {"new.html": "<!doctype html>"})
@@ -214,7 +217,7 @@ class TestReport:
         comment = self.reported(repository, new=[make_issue(path=f"a`{image}`.html")], coverage=coverage).comment
         assert "**This scan is incomplete**: the repository is larger than a scan reads." in comment
         assert comment.count("evil.example") == 1
-        assert f"(`a'{image}'.html`, line 1)" in comment
+        assert f"(``a`{image}`.html``, line 1)" in comment
         outcome = self.reported(repository, new=[make_issue(it, path=f"{it}/{'x' * 2_000}") for it in range(1, 51)])
         assert len(outcome.state.summary) <= 65_535
         assert len(outcome.comment) <= 65_535

@@ -130,6 +130,7 @@ class TestCompleted:
         assert "activeRequestId" not in stored_repository(repository)
         coverage = done.coverage
         assert (coverage.files, coverage.analyzed_files, sum(coverage.skipped.values())) == (3, 1, 2)
+        assert coverage.skipped_examples.keys() == coverage.skipped.keys()
 
     def test_a_full_scan_publishes_all_findings_and_a_locked_scan_none(self, repository, sqs):
         full = run(sqs, make_scan(repository, again="full", status="queued"))

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from controlplane.findings.items import Fix
+from controlplane.findings.fixes import Edit, Fix
 from controlplane.platform.core.ids import ProjectId, RepositoryId, ScanId, ScanRequestId
 from controlplane.platform.table.leases import LeaseState
 from controlplane.platform.table.legs import decode_item, encode_item
@@ -167,5 +167,6 @@ def test_findings_and_history_are_read_as_stored():
         gone=Absence(SCAN_ID, "2026-03-05T05:06:07.000Z"), unsettled=True,
     )  # fmt: skip
     assert HistoryItem.from_item({**gone.to_item(), "later": 1}) == gone
-    fixed = replace(make_issue(), confidence="low", fix=Fix("Load it later.", "js", "load()", ("a@^1",)))
+    fix = Fix("Load it later.", "js", "load()", ("a@^1",), (Edit("a.js", 3, "now()", "later()"),))
+    fixed = replace(make_issue(), confidence="low", fix=fix)
     assert FindingItem.from_item(decode_item(encode_item(fixed.to_map()))) == fixed

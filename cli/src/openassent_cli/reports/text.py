@@ -6,7 +6,7 @@ from rich.syntax import Syntax
 from rich.text import Text
 
 from openassent_analysis.working_tree import ReportedFinding
-from openassent_cli.invocation import note
+from openassent_cli.invocation import invocation, note
 from openassent_cli.local import LocalReport
 from openassent_cli.output import counted, print_code, print_text
 from openassent_cli.printable import printable, printable_line
@@ -35,12 +35,15 @@ def summary(report: LocalReport) -> str:
     if report.baseline_count:
         parts.append(f"{report.baseline_count} are in the baseline.")
     if report.suppressed:
-        by = Counter(it.suppression.kind for it in report.suppressed)
+        by = Counter(it.suppression.kind for it in report.suppressed if it.suppression)
         detail = ", ".join(f"{number} by {_SUPPRESSED_BY[kind]}" for kind, number in sorted(by.items()))
         parts.append(f"{counted(len(report.suppressed), 'finding')} suppressed: {detail}.")
     if report.skipped:
-        reasons = ", ".join(f"{reason} {number:,}" for reason, number in Counter(report.skipped).most_common())
-        parts.append(f"Not analyzed: {reasons}.")
+        reasons = (
+            f"{reason} {number:,} (such as {printable_line(report.skipped_examples[reason][0])})"
+            for reason, number in Counter(report.skipped).most_common()
+        )
+        parts.append(f"Not analyzed: {', '.join(reasons)}.")
     return " ".join(parts)
 
 
@@ -56,6 +59,9 @@ def _print_finding(reported: ReportedFinding) -> None:
     print_code(place.snippet, Syntax.guess_lexer(place.path, place.snippet), place.start_line)
     print_text(Text(printable(finding.description)), indent=2)
     print_text(Text(f"Fix: {printable(finding.remediation)}", style="green"), indent=2)
-    if reported.fix:
+    if reported.fix and reported.fix.edits:
+        print_text(Text(f"`assent fix` can make the change: {printable(reported.fix.summary)}"), indent=2)
+    elif reported.fix:
         print_code(reported.fix.code, reported.fix.language, indent=4)
+    print_text(Text(f"{invocation().documentation}/rules/{finding.rule_id}", style="dim"), indent=2)
     print_text(Text())

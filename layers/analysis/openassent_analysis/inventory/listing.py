@@ -53,6 +53,8 @@ class Listing:
         self.has_more_unread = False
         # The first file that was left out at each limit of the whole archive.
         self.left_out: dict[str, str] = {}
+        # The first file that isn't written to disk for each other reason.
+        self.skipped_examples: dict[str, str] = {}
         # Files that are kept for their manifest alone, and that the analysis doesn't read.
         self.only_manifests = 0
         self._unread_characters = 0
@@ -64,6 +66,12 @@ class Listing:
         if path == PROJECT_FILE:
             self.only_manifests += 1
             return None
+        reason = self._take(path, size)
+        if reason is not None:
+            self.skipped_examples.setdefault(reason, path[:MAX_PATH])
+        return reason
+
+    def _take(self, path: str, size: int) -> str | None:
         reason = self.selection.reason_to_skip(path)
         name = path.rpartition("/")[2]
         if reason not in _FOREIGN and (language := self._technologies.language_of(name)):

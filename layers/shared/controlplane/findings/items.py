@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Literal, NamedTuple, Self
 from urllib.parse import quote
 
+from controlplane.findings.fixes import Fix
 from controlplane.platform.core import ids
 from controlplane.platform.core.ids import InboxItemId, RepositoryId
 from controlplane.platform.core.priorities import Priority
@@ -161,15 +162,6 @@ class Resolution(NamedTuple):
         return {"scanId": self.scan_id, "observedAt": self.observed_at, "attempt": self.attempt}
 
 
-class Fix(NamedTuple):
-    """Code that fixes a finding: what it does, the language that it is written in, and the packages that it needs."""
-
-    summary: str
-    language: str
-    code: str
-    packages: tuple[str, ...] = ()
-
-
 class LockedFindings(NamedTuple):
     """The number of new findings that a locked scan hides, and the price of unlocking its report."""
 
@@ -195,7 +187,7 @@ class Discovery(NamedTuple):
     resolution: a later scan no longer finds it. It is resolved, but reopens if it is found after that.
     edition: of an advisory from the product's list. A new one reopens an item that a person has dismissed or resolved.
     vendor_ids, decisions: the catalog's vendors that it is about, and the project's decisions on them.
-    confidence, fix: how sure the source is, and code that fixes the finding. Set for code findings.
+    confidence, fix: how sure the source is, and how to fix the finding. Set for code findings.
     locked_findings: set if it announces locked findings instead of being one.
     repository_id: set for code findings and for advisories about packages of a repository.
     rule_id: set for code findings. Issues are opened only for these.

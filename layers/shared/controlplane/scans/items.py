@@ -6,7 +6,6 @@
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from types import MappingProxyType
 from typing import Annotated, Any, Literal, NamedTuple, Self
 
 from controlplane.platform.core import clock, ids
@@ -104,8 +103,9 @@ class CoveredKind(NamedTuple):
 class Coverage(NamedTuple):
     """A scan's coverage: files in the archive, files analyzed, the number of skipped files by reason, and by kind.
 
-    incomplete: what was left out at a limit of the whole scan, for people. suppressed: the number of
-    findings by kind of suppression and by rule. notes: comments and settings without effect, for people.
+    incomplete: what was left out at a limit of the whole scan, for people. skipped_examples: a path by reason.
+    suppressed: the number of findings by kind of suppression and by rule. notes: comments and settings without effect,
+    for people.
     """
 
     files: int
@@ -113,7 +113,8 @@ class Coverage(NamedTuple):
     skipped: Mapping[str, int]
     kinds: tuple[CoveredKind, ...] = ()
     incomplete: str | None = None
-    suppressed: Mapping[str, Mapping[str, int]] = MappingProxyType[str, Mapping[str, int]]({})
+    skipped_examples: Mapping[str, str] = {}
+    suppressed: Mapping[str, Mapping[str, int]] = {}
     notes: tuple[str, ...] = ()
 
     @property
