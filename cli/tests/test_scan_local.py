@@ -275,14 +275,18 @@ class TestSuppressions:
 
     def test_without_a_reason_are_a_note(self, tree: Path):
         (tree / "web" / "new.html").write_text(self.SILENT.replace(" -- Only counts", ""))
-        assert "web/new.html:3: An assent-ignore comment has no effect without a reason." in run("scan local web").stderr
+        assert (
+            "web/new.html:3: An assent-ignore comment has no effect without a reason." in run("scan local web").stderr
+        )
         log = run("scan local --format sarif --quiet").json
         check_sarif(log, {"web/new.html", "web/old.html"})
         texts = [it["message"]["text"] for it in log["runs"][0]["invocations"][0]["toolExecutionNotifications"]]
         assert any("no effect without a reason" in text for text in texts)
 
     def test_of_the_repositorys_settings_apply_to_a_folder_in_it(self, tree: Path):
-        (tree / ".assent.yml").write_text("exclude: [/web/new.html]\naccept: [{vendor: google-analytics, reason: Ours}]")
+        (tree / ".assent.yml").write_text(
+            "exclude: [/web/new.html]\naccept: [{vendor: google-analytics, reason: Ours}]"
+        )
         report = run("scan local web --format json --quiet").json
         assert (report["findings"], report["skipped"]["excluded"]) == ([], 1)
         assert [it["suppression"] for it in report["suppressed"]] == [{"kind": "vendor", "reason": "Ours"}]

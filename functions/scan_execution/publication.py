@@ -215,7 +215,7 @@ def _refresh_hidden(hidden: Sequence[tuple[FindingItem, Discovery]], items: Mapp
         if item is None:
             if not discovery.settled:
                 new.add(finding.fingerprint)
-        elif item.status == "resolved" or (item.status == "open" and discovery.settled):
+        elif item.status == "resolved" or item.dismissed_until or (item.status == "open" and discovery.settled):
             dispatch(*publications.refresh_status(discovery))
     return new
 
