@@ -16,7 +16,7 @@ SDK := cli/src/openassent/models.py
 # What the wheel of the command line is made of.
 WHEEL_SOURCES := $(shell find cli/src layers/analysis/openassent_analysis cli/README.md cli/pyproject.toml LICENSE -type f -not -name '*.pyc')
 .DEFAULT_GOAL := help
-.PHONY: help tools run reset test test-analysis test-cli races conformance linear nightly mutate lagging models fuzz lint template check build cli e2e browser bench accuracy deploy release publish openapi sdk lock format audit licenses sbom
+.PHONY: help tools run reset test test-analysis test-cli races conformance linear nightly mutate lagging models fuzz lint template check build cli typescript e2e browser bench accuracy deploy release publish openapi sdk lock format audit licenses sbom
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -93,6 +93,9 @@ format: .venv/.ready ## Format the code as make lint expects it
 	@.venv/bin/ruff format $(wildcard $(PYTHON_FILES))
 
 cli: .tools/cli/.installed ## Build the wheel of the command line and the Python SDK into dist/
+
+typescript: node_modules/.ready ## Build the npm package of the TypeScript client into dist/
+	@mkdir -p dist && cd clients/typescript && npm pack --silent --pack-destination ../../dist
 
 build: .tools/sam/.ready .venv/.ready $(REFERENCE) ## Build the deployable artifacts into .aws-sam/ (ARCHITECTURE=x86_64: for it)
 	@scripts/build $(if $(ARCHITECTURE),--architecture $(ARCHITECTURE))

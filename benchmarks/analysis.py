@@ -26,7 +26,7 @@ import yaml
 from benchmarks.machine import ROOT
 from benchmarks.report import interleave, ratio, table
 from openassent_analysis.catalogue import catalogue
-from openassent_analysis.files import language_of, reason_to_skip, walk
+from openassent_analysis.files import language_of, reason_to_skip, walk, with_conventions
 from openassent_analysis.rules import Rule, rules
 from openassent_analysis.sandbox.pool import MAX_CHILDREN
 
@@ -81,16 +81,16 @@ def fetch(folder: Path) -> None:
 
 def _sources(root: Path) -> Iterator[Path]:
     """Returns the files that the analysis would read, so that both sides read the same ones."""
-    for path, entry, _ in walk(root):
+    for path, entry, reason in with_conventions(walk(root)):
         name = path.rpartition("/")[2]
-        if entry is not None and language_of(name) in _LANGUAGES and not reason_to_skip(path):
+        if entry is not None and reason is None and language_of(name) in _LANGUAGES and not reason_to_skip(path):
             yield root / path
 
 
 def write_plain_rules(folder: Path) -> Path:
     """Writes our rules as ast-grep rule files, with those of their conditions that it can express.
 
-    It supports text patterns and the vendors' hosts, but not gates, entropy, or versions. Leaves out rules with a
+    It supports text patterns and the vendors' hosts, but not gates or versions. Leaves out rules with a
     selective condition that it can't express, because they would match nearly everything.
     """
     (folder / "rules").mkdir(parents=True)
@@ -106,15 +106,13 @@ def write_plain_rules(folder: Path) -> Path:
 
 
 def _is_expressible(rule: Rule) -> bool:
-    given = [rule.where.get(key) or {} for key in ("text", "secret")]
-    return _SELECTIVE.isdisjoint(rule.where) and not any(
-        "role" in condition or _LOOK_AROUND.search(condition.get("matches", "")) for condition in given
-    )
+    text = rule.where.get("text") or {}
+    return _SELECTIVE.isdisjoint(rule.where) and not _LOOK_AROUND.search(text.get("matches", ""))
 
 
 def _with_conditions(rule: Rule, config: Mapping[str, Any]) -> dict[str, Any]:
     every, constraints = [config["rule"]], {}
-    for key in ("text", "secret", "vendor"):
+    for key in ("text", "vendor"):
         condition = rule.where.get(key) or {}
         pattern = _hosts(condition["categories"]) if key == "vendor" and condition else condition.get("matches")
         if pattern is None:

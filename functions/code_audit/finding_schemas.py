@@ -16,7 +16,7 @@ from controlplane.scans.items import ScanItem
 _FINGERPRINT = "77abf0c21d9e4b6f8a35c1e8b2a6f013"
 
 # The values that the analysis uses. A test keeps them in sync.
-CATEGORIES: list[JsonValue] = ["trackers", "cookies", "secrets", "banner", "personal-data", "outdated"]
+CATEGORIES: list[JsonValue] = ["trackers", "cookies", "banner", "personal-data", "outdated"]
 SEVERITIES: list[JsonValue] = ["critical", "high", "medium", "low"]
 
 

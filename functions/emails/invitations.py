@@ -22,8 +22,8 @@ _LIMITS = {"organizationDay", "addressDay"}
 def send_invitation(message: SendInvitation) -> None:
     """Sends the email, if the invitation can still be accepted and wasn't sent again since.
 
-    If the address belongs to a person who has blocked the organization, nothing is sent, which it doesn't learn.
-    Raises Postponed, Delayed, Rejected.
+    If the address belongs to a person who has blocked the organization, nothing is sent, and the organization isn't
+    told. Raises Postponed, Delayed, Rejected.
     """
     found = invitees.find_invited(InvitationId.stored(message.invitation_id))
     if found is None or found.invitation.resends.total != message.number:

@@ -37,7 +37,7 @@ def _stop(mail: MailItem, reason: StopReason) -> None:
 
 
 def _record_outcome(mail: MailItem, outcome: MailOutcome) -> None:
-    """Records it at the invitation, if this was its last email."""
+    """Records the outcome in the invitation, if this was its last email."""
     invitation_id = InvitationId.parse(mail.mail_id.recipient_id)
     invitation = invitations.find_invitation(invitation_id) if invitation_id else None
     if invitation is not None and mail_id_of(invitation) == mail.mail_id:

@@ -47,13 +47,13 @@ def scan_open(repository: RepositoryItem) -> None:
 
 
 def _can_succeed_now(item: PullRequestItem) -> bool:
-    """Returns whether the pull request's scan failed, in a way that ends by itself."""
+    """Returns whether the pull request's scan failed for a reason that passes without anyone's help."""
     work = _find_work(item)
     return work is not None and work.failure is not None and work.failure.code in failures.RETRY_SECONDS
 
 
 def run_again(event: HostEvent) -> None:
-    """Scans a pull request again, whose check run a person has requested again. Raises the errors of `github`."""
+    """Scans a pull request again, after a person has asked GitHub to rerun its check. Raises the errors of `github`."""
     for repository in find_connected(event):
         host = reviews.connect(repository.installation_id)
         run = host.get_check_run(repository.owner, repository.name, event.subject or 0)

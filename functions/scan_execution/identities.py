@@ -25,9 +25,11 @@ class Unread(NamedTuple):
 class Sight(NamedTuple):
     """A scan's field of view: the files below `root_directory`, except those in `uncertain`.
 
-    linked: the projects that the repository is linked to. asks_for_consent: whether any file takes part in that.
-    read: the only files that the scan knows to exist or not, or None if it knows that of all. selection: the project's
-    settings. silenced: the reasons, by fingerprint of a finding that these or a comment suppress.
+    linked: the projects that the repository is linked to.
+    asks_for_consent: whether any file takes part in asking visitors for consent.
+    read: the only files whose existence the scan knows about. None if it knows about all files.
+    selection: the project's settings.
+    silenced: the reasons, by fingerprint, of findings that these or a comment suppress.
     """
 
     project_id: str

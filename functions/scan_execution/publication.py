@@ -36,7 +36,7 @@ from scan_execution import identities
 from scan_execution.identities import Baseline, Sight, Unread, read_baseline
 from scan_execution.uses import catalogue_vendor, publish_unlocked_uses, publish_uses
 
-# Ignoring a vendor is about loading it. It doesn't excuse personal data or secrets in code that calls the vendor.
+# Ignoring a vendor is about loading it. It doesn't excuse personal data in code that calls the vendor.
 _CATEGORIES = frozenset({"trackers", "banner"})
 
 _SUPPRESSED_BY = {

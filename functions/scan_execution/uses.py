@@ -26,7 +26,7 @@ from openassent_analysis.catalogue import Vendor, catalogue
 def publish_uses(
     scan: ScanItem, lease: Lease, readable: Iterable[FindingItem], is_known: Callable[[str], bool]
 ) -> None:
-    """Stores the vendors that the running scan found, and that it no longer found others. Raises leases.LeaseLost.
+    """Stores which vendors the running scan found, and which it no longer found. Raises leases.LeaseLost.
 
     readable: the findings that the scan's access shows. is_known: whether the scan knows what is in a file.
     """
@@ -109,7 +109,7 @@ def _ids_in(project_id: ProjectId) -> dict[str, str]:
 
 
 def catalogue_vendor(vendor: VendorItem) -> Vendor | None:
-    """Returns the catalogue's vendor that the project's is, or None.
+    """Returns the catalogue's vendor that matches the project's vendor, or None.
 
     The runtime may use other IDs than the catalogue. Then the vendor is found by domain: the ID, if it is one, or the
     domain from which the runtime saw the vendor loaded.

@@ -174,7 +174,7 @@ def _affected(found: Sequence[ScanWithInventory]) -> dict[Advisory, list[Place]]
 
 
 def _observed_at(latest: ScanItem, item: Mapping[str, Any] | None) -> str:
-    """Returns the time of the latest scan, or a later one that the item has from a project that is unlinked now."""
+    """Returns the time of the latest scan, or the item's time if that is later: its project may be unlinked by now."""
     return max(latest.created_at, item["observedAt"]) if item else latest.created_at
 
 

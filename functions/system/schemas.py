@@ -86,6 +86,6 @@ class CallingCredential(Wire):
 
 
 class ReceivedWebhook(Wire):
-    """The result of a webhook. If it isn't accepted, it was accepted before, or nothing follows from it."""
+    """The result of a webhook. If it isn't accepted, it is a duplicate, or the service doesn't react to such events."""
 
     accepted: bool = Field(description="Whether the webhook was accepted now.", examples=[True])

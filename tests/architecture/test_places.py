@@ -183,9 +183,11 @@ def test_every_file_that_a_document_names_exists():
     assert {(name, it) for name, it in named if not any(ROOT.glob(it))} == set()
 
 
-def test_the_newest_release_has_the_version_of_the_project():
+def test_the_newest_release_and_the_npm_package_have_the_version_of_the_project():
     releases = re.findall(r"^## (\S+) \(\d{4}-\d\d-\d\d\)$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
-    assert releases[:1] in ([], [tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]])
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    assert releases[:1] in ([], [version])
+    assert json.loads((ROOT / "clients" / "typescript" / "package.json").read_text())["version"] == version
 
 
 def test_every_invariant_names_tests_that_exist():

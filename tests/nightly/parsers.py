@@ -147,13 +147,13 @@ def _read_options(text: str) -> None:
 
 def _locate(text: str) -> None:
     source = Source("a.js", text, "javascript", catalogue())
-    engine.locate(source, 0, len(text), _LIMITS, (text[:100],))
+    engine.locate(source, 0, len(text), _LIMITS)
 
 
 def _check_lines(text: str) -> None:
     for language in ("html", "javascript"):
         with suppress(files.Skipped):
-            files.check_lines(text, _ANY_LINE, language)
+            files.check_lines("a.html", text, _ANY_LINE, language)
 
 
 def _check_copy(text: str) -> None:

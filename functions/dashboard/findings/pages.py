@@ -54,7 +54,7 @@ _DONE = {
 
 
 class Count(NamedTuple):
-    """A number of findings, or the least that it can be."""
+    """A number of findings: exact, or a lower bound."""
 
     number: int
     is_exact: bool

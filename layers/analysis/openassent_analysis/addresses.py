@@ -31,7 +31,7 @@ _PLACE: Final = re.compile(
     r"""(?P<name>[A-Za-z_$][\w$]{0,60}(?:\.[A-Za-z_$][\w$]{0,60}){0,4})"""
 )
 _BOUND: Final = re.compile(
-    r"""<iframe\b[^<>]{0,600}?\s\[(?:attr\.)?src\]\s?=\s?["'](?P<name>[A-Za-z_$][\w$]{0,60})["']"""
+    r"""<iframe\b[^<>]{0,600}?\s\[(?:attr\.)?src\]\s?=\s?["'](?:[\w$.]{1,60}\()?(?P<name>[A-Za-z_$][\w$]{0,60})(?=["')\s|])"""
 )
 _LOOP: Final = re.compile(
     r"(?P<list>[A-Za-z_$][\w$]{0,60}(?:\.[A-Za-z_$][\w$]{0,60}){0,4})\??\.(?:map|forEach)\(\s{0,9}\(?\s{0,4}(?P<item>\w{1,60}|\{[^{}]{1,300}\})"

@@ -27,7 +27,7 @@ _RUNS: Final = re.compile(
     r"(?:text|application)/(?:javascript|ecmascript|x-javascript|babel|partytown)|module|text/plain"
 )
 _HOLDS_SCRIPT: Final = re.compile(
-    r"<[Ss]cript|__html|innerHTML|\.(?:innerText|text(?:Content)?)\s*=|createTextNode|\[\s*[\"']script[\"']|\btag[\"']?\s*:\s*[\"']script"
+    r"<[Ss]cript|__html|innerHTML|\.(?:innerText|text(?:Content)?)\s*=|createTextNode|\btemplate:|\[\s*[\"']script[\"']|\btag[\"']?\s*:\s*[\"']script"
 )
 # A name whose value becomes the text of an element.
 _SHOWN: Final = re.compile(r"(?:__html|innerHTML)[\"']?\s{0,4}[:=]\s{0,4}\{?\s{0,4}(\w{1,60})\b(?![.(])")
@@ -38,6 +38,8 @@ _LOADS_IN_PAGE: Final = re.compile(r"<(?i:script|iframe)\b")
 _SUBSTITUTION: Final = re.compile(r"\$\{[^{}]*\}")
 _ESCAPED: Final = re.compile(r"(<?)\\(?:[nrt]|(.))", re.DOTALL)
 _CONSTANTS: Final = resource("queries")["constants"]
+_CONSTANTS_OF_TYPESCRIPT: Final = resource("queries")["constants_of_typescript"]
+_FIELD: Final = "public_field_definition"
 _LONGEST_NAME: Final = 200
 # window.name and window["name"], which code also calls by the name alone.
 _GLOBAL: Final = re.compile(r"""^(?:window|globalThis|self)(?:\.|\[["'])([\w$]+)(?:["']\])?$""")
@@ -46,6 +48,8 @@ _SCRIPT_ELEMENTS: Final[Config] = {"rule": {"kind": "script_element"}}
 PLACE_OF_MARKUP: Final = resource("queries")["place_of_markup"]
 _SCRIPTS_IN_JSX: Final = resource("queries")["scripts_in_jsx"]
 _CODE: Final = re.compile(r"[(=]")
+# What a browser shows as text, up to the end tag or the end of the page.
+_TEXT: Final = re.compile(r"<textarea\b[^<>]*+>[^<]*+(?:<(?!/textarea\b)[^<]*+)*+", re.IGNORECASE)
 _SCRIPTS_IN_STRINGS: Final = resource("queries")["scripts_in_strings"]
 
 
@@ -60,6 +64,11 @@ class Loaded(NamedTuple):
     started: bool = False
 
 
+def _without_elements(area: re.Match[str]) -> str:
+    tag, end, content = area[0].partition(">")
+    return tag + end + content.replace("<", " ")
+
+
 @dataclass
 class Block:
     """One tree of a file. `host` is the element of the outer block that contains it."""
@@ -72,7 +81,9 @@ class Block:
 
     @cached_property
     def root(self) -> SgNode:
-        text = without_open_comments(self.text) if self.language == "html" else self.text
+        text = self.text
+        if self.language == "html":
+            text = _TEXT.sub(_without_elements, without_open_comments(text))
         return SgRoot(text, self.language).root()
 
     @cached_property
@@ -87,11 +98,13 @@ class Block:
     def constants(self) -> dict[str, list[SgNode]]:
         """The first values that are assigned to each name or property, and functions, if they contain a string."""
         found: dict[str, list[SgNode]] = {}
-        for node in self.root.find_all(_CONSTANTS):
+        query = _CONSTANTS if self.language in {"javascript", "python"} else _CONSTANTS_OF_TYPESCRIPT
+        for node in self.root.find_all(query):
             name, value = node.field("name") or node.field("left"), node.field("value") or node.field("right")
             value = node if node.kind() in FUNCTIONS else value
             if name is not None and value is not None:
-                known = found.setdefault(plain_name(name), [])
+                written = f"this.{name.text()[:_LONGEST_NAME]}" if node.kind() == _FIELD else plain_name(name)
+                known = found.setdefault(written, [])
                 if len(known) < _MAX_VALUES:
                     known.append(value)
         return found

@@ -206,7 +206,7 @@ def _match(rule: Rule, candidate: Candidate, node: SgNode, fingerprints: Fingerp
         {"vendor": vendor.name if vendor else "", **candidate.names},
         vendor_id,
         None,
-        *locate(source, start, end, limits, tuple(candidate.secrets)),
+        *locate(source, start, end, limits),
         *fingerprints.take(rule.id, " ".join(code), shape_of(rule.id, rule.category, vendor_id, code)),
         candidate.gating,
         vendor is not None and vendor.id in GOOGLE and "ungated" in rule.where,
@@ -214,16 +214,14 @@ def _match(rule: Rule, candidate: Candidate, node: SgNode, fingerprints: Fingerp
     )
 
 
-def locate(
-    source: Source, start: int, end: int, limits: Limits, secrets: tuple[str, ...] = ()
-) -> tuple[int, int, int, int, str]:
+def locate(source: Source, start: int, end: int, limits: Limits) -> tuple[int, int, int, int, str]:
     """Returns first and last line, start and end column, and snippet for a range of characters."""
     first, start_column = source.position(start)
     last, end_column = source.position(max(start, end))
     shown_until = min(last, first + _MAX_SNIPPET_LINES - 1)
     lines = source.original[source.line_start(first) : source.line_start(last + 1)].rstrip("\r\n")
     # Masks before truncating, because a truncated secret may no longer look like one.
-    lines = secrecy.masked(lines, secrets)
+    lines = secrecy.masked(lines)
     shown = [line.rstrip() for line in lines.split("\n")[: shown_until - first + 1]]
     indent = min((len(line) - len(line.lstrip()) for line in shown if line.strip()), default=0)
     snippet = "\n".join(line[indent:] for line in shown)
@@ -241,8 +239,6 @@ def source_of(path: str, text: str, language: str) -> Source:
 Found: TypeAlias = tuple[Rule, Candidate]
 Range: TypeAlias = tuple[int, int]
 
-# Recognizes any generated value by its name. The rules that recognize a provider's format say more.
-_BY_NAME: Final = "hard-coded-client-secret"
 # Is as severe as the rule about passwords, payment, and health data, which says more.
 _ANY_FIELD: Final = "personal-data-in-event"
 # Says that a tracker runs on refusal, as the finding about a tracker inside of it does.
@@ -265,17 +261,11 @@ def distinct(found: Iterable[Found]) -> list[Found]:
 
 def _fact(rule: Rule, candidate: Candidate) -> object:
     """Returns the candidate's fact, which others may share, or None."""
-    if candidate.secrets:
-        return "secret", *candidate.secrets
-    if rule.category == "secrets":
-        return rule.id, candidate.text(None)
-    if rule.category == "personal-data":
-        return rule.category, _range(candidate)
-    return None
+    return (rule.category, _range(candidate)) if rule.category == "personal-data" else None
 
 
-def _rank(rule: Rule) -> tuple[bool, int, bool]:
-    return rule.id == _BY_NAME, SEVERITIES.index(rule.severity), rule.id == _ANY_FIELD
+def _rank(rule: Rule) -> tuple[int, bool]:
+    return SEVERITIES.index(rule.severity), rule.id == _ANY_FIELD
 
 
 def _range(candidate: Candidate) -> Range:

@@ -5,22 +5,26 @@ It reads no files and keeps no state between files.
 
 from __future__ import annotations
 
+import codecs
 import json
 import time
 from collections.abc import Iterator
 from itertools import islice
 
 from openassent_analysis import addresses, files, libraries, project_file, site_configuration
-from openassent_analysis.catalogue import own_vendors
+from openassent_analysis.calls import calls
+from openassent_analysis.catalogue import catalogue, own_vendors
+from openassent_analysis.choices import choices_in
 from openassent_analysis.comments import ignores_in
-from openassent_analysis.engine import analyze_source, locate, source_of
+from openassent_analysis.engine import analyze_source, locate, source_of, triggers
 from openassent_analysis.fingerprints import Fingerprints
 from openassent_analysis.gates import providers
 from openassent_analysis.gating import OPEN, Gate, Gating, Unclear
 from openassent_analysis.inventory import manifests as inventory
+from openassent_analysis.inventory.technologies import technologies
+from openassent_analysis.libraries import families
 from openassent_analysis.limits import Limits
-from openassent_analysis.mechanisms import asks_for_consent, choices_in, consent_managers, sets_consent_mode
-from openassent_analysis.reading import resource
+from openassent_analysis.mechanisms import asks_for_consent, consent_managers, sets_consent_mode
 from openassent_analysis.report import ADDRESSES, GIVEN, MAX_LOADS, OWN_VENDORS, USES, Load, Match, Report
 from openassent_analysis.selection import read_vendors
 from openassent_analysis.setups import setups_of
@@ -30,17 +34,14 @@ from openassent_analysis.unknown import configured_names
 from openassent_analysis.uses import may_use, uses_of
 
 _SETTING_RULE = "site-generator-tracker"
-_TAG = "%s<script src='https://static.hotjar.com/c/hotjar-1.js'></script>"
-# Texts that aren't valid UTF-8.
-_ENCODED = (("a.html", "html", "<p>".encode("utf-16")), ("a.js", "javascript", b"document.cookie = 'a=1'; \xff\n"))
 
 
-def warm_up(limits: Limits) -> None:
-    """Examines one file of each kind, so that everything loaded on first use is loaded before the sandbox is closed."""
-    written = resource("warm-up")
-    plain = [*written["files"], *((path, "html", _TAG % it) for path, it in written["templates"].items())]
-    for path, language, content in (*_ENCODED, *((path, language, it.encode()) for path, language, it in plain)):
-        examine(path, language, content, limits)
+def load() -> None:
+    """Loads everything that is loaded on first use, because a closed sandbox can't read files."""
+    for read in (catalogue, calls, triggers, families, technologies):
+        read()
+    for encoding in files.ENCODINGS:
+        codecs.lookup(encoding)
 
 
 def examine(path: str, language: str, content: bytes, limits: Limits) -> Report:
@@ -76,7 +77,7 @@ def _examine_source(path: str, text: str, language: str, limits: Limits, deadlin
         _add_markup(report, source, limits)
         report.ignores = ignores_in(source) if report.matches else []
         return report
-    lines = files.check_lines(text, limits, language)
+    lines = files.check_lines(path, text, limits, language)
     files.check_author(path, text, language)
     report = Report(lines, asks_for_consent(source), sets_consent_mode(source))
     if given:
@@ -101,7 +102,7 @@ def _examine_uses(path: str, text: str, asked: str, limits: Limits, deadline: fl
     wanted, names = (frozenset(filter(None, it.split(","))) for it in (stems, shared))
     if not own and not may_use(path, text, wanted) and not any(name in text for name in names):
         return Report(text.count("\n") + 1)
-    lines = files.check_lines(text, limits, language)
+    lines = files.check_lines(path, text, limits, language)
     source = source_of(path, text, language)
     source.deadline = deadline
     return Report(lines, uses=uses_of(source, wanted, limits, names), providers=providers(source) if own else [])
@@ -109,7 +110,7 @@ def _examine_uses(path: str, text: str, asked: str, limits: Limits, deadline: fl
 
 def _examine_addresses(path: str, text: str, asked: str, limits: Limits) -> Report:
     _, language, names = asked.split(" ")
-    lines = files.check_lines(text, limits, language)
+    lines = files.check_lines(path, text, limits, language)
     return Report(lines, addresses=addresses.given_by(source_of(path, text, language), names.split(","), limits))
 
 

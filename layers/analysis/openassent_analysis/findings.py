@@ -10,7 +10,7 @@ from openassent_analysis.kinds import Kind
 from openassent_analysis.places import Place
 from openassent_analysis.selection import EVERYTHING, Selection
 
-CATEGORIES: Final = ("trackers", "cookies", "secrets", "banner", "personal-data", "outdated")
+CATEGORIES: Final = ("trackers", "cookies", "banner", "personal-data", "outdated")
 SEVERITIES: Final = ("critical", "high", "medium", "low")
 # What suppresses a finding: a comment in the code, a rule that is off, or an accepted vendor.
 COMMENT: Final = "comment"
@@ -19,8 +19,8 @@ VENDOR: Final = "vendor"
 PRIORITIES: Final = ("P0", "P1", "P2", "P3")
 CONFIDENCES: Final = ("high", "medium", "low")
 
-# Breaks ties between equally urgent findings: active leaks first, outdated libraries last.
-_CATEGORY_ORDER: Final = ("secrets", "personal-data", "trackers", "banner", "cookies", "outdated")
+# Breaks ties between equally urgent findings.
+_CATEGORY_ORDER: Final = ("personal-data", "trackers", "banner", "cookies", "outdated")
 
 
 @dataclass(frozen=True, slots=True)

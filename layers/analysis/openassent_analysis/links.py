@@ -18,8 +18,11 @@ from openassent_analysis import modules
 from openassent_analysis.entries import Runs, is_entry, is_served
 from openassent_analysis.gating import (
     ANY,
+    BLOCKER,
+    BUNDLED,
     DEFAULT,
     ITSELF,
+    LAYOUT,
     OPEN,
     PAGE,
     SERVER,
@@ -287,8 +290,6 @@ class Links:
 
     def _provides(self, walk: _Walk, importer: str, export: Export) -> bool:
         """Returns whether an export gives the visitor's choice, itself or through others."""
-        if export.module == SERVER:
-            return export.name in self._choices
         pending = [(importer, export)]
         seen: set[tuple[str, Export]] = set()
         while pending and len(seen) < _MAX_PROVIDERS:
@@ -296,18 +297,35 @@ class Links:
             if asked in seen:
                 continue
             seen.add(asked)
-            for path in self.resolve(asked[0], asked[1].module):
-                known = self._providers.get(path, {})
-                for name in {asked[1].name, *self._locals(path, asked[1].name)}:
-                    if name in known:
-                        source = known[name]
-                        if source is None:
-                            return True
-                        pending.append((path, source))
+            known = self._known(walk, asked[1])
+            if known:
+                return True
+            for path in self.resolve(asked[0], asked[1].module) if known is None else ():
+                sources = self._sources(path, asked[1].name)
+                if None in sources:
+                    return True
                 if path not in self._read:
                     walk.providers[path] = None
+                pending += [(path, it) for it in sources if it is not None]
                 pending += [(path, Export(*it)) for it in self._handed_on(path, asked[1].name)]
         return False
+
+    def _known(self, walk: _Walk, export: Export) -> bool | None:
+        """Returns whether something other than a file's export gives the choice. None if it is a file's."""
+        if export.module == SERVER:
+            return export.name in self._choices
+        if export.module == BUNDLED:
+            walk.bundled = True
+            return False
+        if export.module == BLOCKER:
+            return not walk.bundled
+        # A layout provides by a script that blocks others.
+        return False if export.name == LAYOUT and walk.bundled else None
+
+    def _sources(self, path: str, exported: str) -> list[Export | None]:
+        """Returns the sources of the choice that a file's export gives. None for one that is its own."""
+        known = self._providers.get(path, {})
+        return [known[name] for name in {exported, *self._locals(path, exported)} if name in known]
 
     def _locals(self, path: str, exported: str) -> list[str]:
         return [local for local, names in self._exports.get(path, {}).items() if exported in names]
@@ -323,6 +341,8 @@ class _Walk:
 
     def __init__(self) -> None:
         self.gated = False
+        # True if the code is an SDK's that the application imports.
+        self.bundled = False
         self._worst: Verdict | None = None
         self.frontier: dict[str, None] = {}
         self.names: dict[str, None] = {}

@@ -11,7 +11,8 @@ import yaml
 LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 # The words, names, and syntax that the code looks for.
 LISTS: Final = (
-    "consent-words", "frameworks", "hosts", "paths", "queries", "secrets", "template-languages", "vendor-settings",
+    "consent-api", "consent-words", "frameworks", "hosts", "paths", "queries", "secrets", "template-languages",
+    "vendor-settings",
 )  # fmt: skip
 
 

@@ -48,8 +48,6 @@ from openassent_analysis.unknown import is_named_after, registrable
 _PLACES: Final = {OUTDATED: 0, UNMAINTAINED: 0, LOCKED: 2}
 # Conditions of rules about code that may wait for consent.
 _ASKS: Final = frozenset({"ungated", "unchecked"})
-# Other rules, whose findings matter only if the code runs. A secret matters wherever it is.
-_ABOUT_RUNNING_CODE: Final = frozenset({"banner", "cookies", "outdated", "personal-data", "trackers"})
 
 _HOST: Final = re.compile(r"[a-z0-9_.-]*")
 _MAX_OWN_NAMES: Final = 1_000
@@ -77,16 +75,20 @@ def analyze_folder(
     whether the project has files that the folder doesn't have. selection: what to read and report.
     """
     scan = _Scan(limits, repository, lacks_files=lacks_files, selection=selection)
+    found = (
+        listed if listed is not None else selection.with_conventions(files.walk(root, selection.reason_to_skip_folder))
+    )
+    for path, place, reason in listed:
+        if reason is not None:
+            scan.skip(path, reason, exists=place is not None)
 
-    def entries(skip: Callable[[str, str], None] | None = scan.skip) -> Iterator[Entry]:
-        for path, place, reason in files.walk(root, selection.reason_to_skip_folder) if listed is None else listed:
+    def entries() -> Iterator[Entry]:
+        for path, place, reason in listed:
             if reason is None and place is not None:
                 yield path, partial(files.read, place)
-            elif reason is not None and skip is not None:
-                skip(path, reason)
 
     with own_vendors(selection.vendors):
-        return scan.run(entries(), partial(entries, None), knowing(examine, selection.vendors))
+        return scan.run(entries(), entries, knowing(examine, selection.vendors))
 
 
 def analyze_files(contents: Iterable[tuple[str, bytes]], examine: Examine, limits: Limits) -> Analysis:
@@ -100,10 +102,18 @@ def analyze_files(contents: Iterable[tuple[str, bytes]], examine: Examine, limit
             raise Skipped("too large")
         return content
 
-    def entries() -> Iterator[Entry]:
-        return ((path, partial(bounded, content)) for path, content in contents)
+    scan = _Scan(limits)
+    projects = {project for path, _ in contents if (project := files.project_of(path)) is not None}
+    for path, _ in contents:
+        if reason := files.reason_by_convention(path, projects):
+            scan.skip(path, reason, exists=True)
 
-    return _Scan(limits).run(entries(), entries, examine)
+    def entries() -> Iterator[Entry]:
+        for path, content in contents:
+            if not files.reason_by_convention(path, projects):
+                yield path, partial(bounded, content)
+
+    return scan.run(entries(), entries, examine)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +154,10 @@ class _Scan:
         self._data: set[str] = set()
         self._wanted: dict[str, list[Address]] = {}
 
-    def skip(self, path: str, reason: str) -> None:
+    def skip(self, path: str, reason: str, *, exists: bool = False) -> None:
+        """Counts a skipped file. exists: whether an earlier scan may have reported findings in it."""
+        if exists:
+            self._result.uncertain.add(path)
         self._result.skipped[reason] += 1
         examples = self._result.skipped_examples.setdefault(reason, [])
         if len(examples) < self._limits.max_skipped_examples:
@@ -312,7 +325,7 @@ class _Scan:
             places=tuple(match.places),
         )
         asks = not _ASKS.isdisjoint(rule.where)
-        runs = OPEN if rule.engine == "syntax" and rule.category in _ABOUT_RUNNING_CODE else None
+        runs = OPEN if rule.engine == "syntax" else None
         return _Found(
             finding,
             match.gating if asks else runs,

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import Final
 
 from openassent_analysis import files
 from openassent_analysis.catalogue import Vendor
+from openassent_analysis.files import Listed
 from openassent_analysis.reading import pattern_of
 from openassent_analysis.report import OWN_VENDORS, Answer, Examine, Request
 
@@ -78,6 +79,16 @@ class Selection:
         if reason is None or reason == _NEVER or not self._included:
             return reason
         return None if self._included.search(self.prefix + path) else reason
+
+    def with_conventions(self, listed: Iterable[Listed]) -> list[Listed]:
+        """Adds the reason to the files that are skipped by convention, except to those that are included."""
+        found = files.with_conventions(listed)
+        if not self._included:
+            return found
+        return [
+            (path, place, None if place is not None and self._included.search(self.prefix + path) else reason)
+            for path, place, reason in found
+        ]
 
     def reads(self, path: str) -> bool:
         """Returns whether a file at the path is analyzed, unless it is too large or can't be read."""

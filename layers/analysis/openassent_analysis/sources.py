@@ -40,6 +40,12 @@ _LAZY_IMPORT: Final = re.compile(
     r"""(?:\{\s*+return\s++)?(?:await\s++)?import\s*+\(\s*+["'`](?P<path>[^"'`\n]{1,200})["'`]"""
 )
 NAME_AND_ALIAS: Final = re.compile(r"([A-Za-z_$][\w$]*)(?:\s+as\s+|\s*:\s*)?([A-Za-z_$][\w$]*)?")
+# client = posthog, this.client = new Mixpanel(…), and client: Mixpanel of fields and parameters.
+_HELD: Final = re.compile(
+    r"(?<![\w$])(?P<name>[A-Za-z_$][\w$]{0,60}+)\s{0,4}"
+    r"(?:=\s{0,4}(?:(?:new\s{1,4}|inject\(\s{0,4})(?P<made>[A-Za-z_$][\w$]{0,60}+)|(?P<value>[A-Za-z_$][\w$]{0,60}+)\s{0,4}(?=[;\n}]))"
+    r"|[?!]?:\s{0,4}(?P<type>[A-Za-z_$][\w$]{0,60}+)\s{0,4}(?=[;=,)|\n]))"
+)
 _IMPORTED_PATH: Final = re.compile(r"[\w/-]+")
 _IDENTIFIER: Final = re.compile(r"[A-Za-z_$][\w$]*")
 _COMPONENT: Final = re.compile(r"<([A-Z]\w*+)")
@@ -140,6 +146,15 @@ class Source:
                 for name, alias in NAME_AND_ALIAS.findall(match["names"]):
                     if (exported := exports.get(name, vendor)) is not None:
                         found[alias or name] = exported
+        return found
+
+    @cached_property
+    def holders(self) -> dict[str, Vendor]:
+        """The vendors by the names of fields, parameters, and variables that hold what is imported from packages."""
+        found: dict[str, Vendor] = {}
+        for held in _HELD.finditer(self._code) if self.imported else ():
+            if vendor := self.imported.get(held["made"] or held["value"] or held["type"]):
+                found.setdefault(held["name"], vendor)
         return found
 
     def inline_package(self, code: str) -> Vendor | None:

@@ -17,7 +17,7 @@ from ast_grep_py import Config, SgNode
 
 from openassent_analysis.blocks import SCRIPTS, Block
 from openassent_analysis.files import Skipped, check_depth
-from openassent_analysis.gates import calls_on_page, gating, template_gating
+from openassent_analysis.gates import calls_on_page, template_gating, use_gating
 from openassent_analysis.gating import ANY, DEFAULT, OPEN, PAGE, WHOLE, Export, Gate, Gating, Unclear, Use
 from openassent_analysis.limits import Limits
 from openassent_analysis.modules import COMPONENT_FILES, joined, stem
@@ -106,7 +106,7 @@ class _Reader:
     def _gating(self, block: Block, node: SgNode) -> Gating:
         if time.thread_time() > self._deadline:
             raise Skipped("too slow")
-        return gating(self._source, block, node)
+        return use_gating(self._source, block, node)
 
     def _includes(self) -> Iterator[Use]:
         for module, offset in self._source.includes:

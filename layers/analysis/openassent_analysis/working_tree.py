@@ -111,12 +111,12 @@ def scan(
     compileall.compile_dir(Path(__file__).parent, quiet=2)
     with Sandbox(limits, BOUNDS, workers=workers or MAX_WORKERS) as sandbox:
         selection = _selection_in(root, top or root, selection, sandbox.examine)
-        listed = [*list_files(root, selection)]
+        listed = selection.with_conventions(list_files(root, selection))
         listing, total = Listing(selection), 0
-        for path, place, _ in listed:
+        for path, place, reason in listed:
             if place is not None:
                 listing.take(path, _size(place))
-                total += selection.reads(path)
+                total += reason is None and selection.reads(path)
         examine = _counting(sandbox.examine, total, on_progress) if on_progress else sandbox.examine
         with own_vendors(selection.vendors):
             inventory = take_inventory(listing, len(listed), root, knowing(sandbox.examine, selection.vendors))

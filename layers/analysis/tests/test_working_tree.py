@@ -49,6 +49,10 @@ def places(result: WorkingTreeScan) -> set[str]:
     return {it.finding.location.path for it in result.findings}
 
 
+def test_this_repository_has_no_findings():
+    assert places(scan(Path(__file__).parents[3])) == set()
+
+
 class TestFiles:
     def test_ignored_files_are_left_out_and_new_ones_are_listed(self, repository: Path):
         write(repository, {".gitignore": "out.js\n", "out.js": COOKIE, "tracked.js": COOKIE})

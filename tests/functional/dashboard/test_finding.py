@@ -56,7 +56,7 @@ class TestContent:
 
     def test_shows_the_edits_of_a_fix_as_a_diff_to_copy(self, visitor, world, company, repository):
         edit = Edit("src/index.html", 12, "<p>\n<script src>", "<p>\n<script type>")
-        item = world.finding(company, repository, fix=Fix("Load it later.", "html", "load()", edits=(edit,)))
+        item = world.finding(company, repository, fix=Fix("Set `a: 1` <too>.", "html", "load()", edits=(edit,)))
         reply = visitor.get(path(company, item))
         shown = re.findall(r'<span class="line is-(\w+)">(.*)\n', reply.text)
         assert shown == [
@@ -69,6 +69,7 @@ class TestContent:
         ]
         assert 'data-copy="fix" hidden>Copy the diff</button>' in reply.text
         assert "load()" not in reply.text
+        assert "<p>Set <code>a: 1</code> &lt;too&gt;.</p>" in reply.text
 
     def test_links_to_the_page_of_the_rule_unless_it_was_removed(self, visitor, world, company, repository):
         for rule_id, links in (("embedded-media", ["https://api.assent.test/docs/rules/embedded-media"]), ("gone", [])):

@@ -57,6 +57,17 @@ class TestShown:
                 assert text in text_of(reply)
             assert f'href="{path_of(told["consent"]["dashboardUrl"])}"' in reply.text
 
+    def test_each_tab_leads_to_the_page_that_it_names_and_marks_it(self, visitor, project, company):
+        own = f"/organizations/{company.slug}/projects/{project.slug}"
+        tabs = re.findall(
+            r'<li><a href="([^"]+)"[^>]*>(\w+)</a>', visitor.get(own).text.partition('label="Project"')[2]
+        )
+        assert [name for _, name in tabs[:4]] == ["Overview", "Consent", "Vendors", "Settings"]
+        for path, name in tabs[:4]:
+            shown = visitor.get(path).text
+            assert f'<a href="{path}" aria-current="page">{name}</a>' in shown
+            assert f"<h1>{'' if name == 'Overview' else name + ' of '}Shop</h1>" in shown
+
     def test_the_consent_page_tells_consent_entries_from_audited_websites(self, visitor, company):
         project = created(visitor, company, websites=["shop.example.com", "audited.example.com"])
         audits.create_audit(ProjectId.stored(project["id"]), project["websites"][1]["id"], 7)

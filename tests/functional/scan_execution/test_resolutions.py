@@ -97,7 +97,7 @@ class TestAFixedFinding:
         assert [item.status for item in audit.items()] == ["open"] * 4
 
     def test_stays_open_if_its_file_was_not_read_or_not_analyzed(self, audit, monkeypatch):
-        names = ("large.html", "minified.html", "link.html", "attack/abort.js", "kept.html", "long.html")
+        names = ("large.html", "minified.js", "link.html", "attack/abort.js", "kept.html", "long.html")
         tracker = "const s = document.createElement('script'); s.src = 'https://static.hotjar.com/c/hotjar-1.js';\n"
         audit.scan({name: page(GA) if name.endswith("html") else tracker for name in names})
         assert len(audit.items()) == 6
@@ -105,7 +105,7 @@ class TestAFixedFinding:
         monkeypatch.setattr("scan_execution.service.Sandbox", partial(Sandbox, entry="analysis_testing.hostile:start"))
         files = {
             "large.html": page(GA) * 9_000,
-            "minified.html": page(GA) + "x" * 60_000,
+            "minified.js": tracker + "x" * 60_000,
             "attack/abort.js": tracker,
             "long.html": page(GA) + " " * 1_200_000,
         }

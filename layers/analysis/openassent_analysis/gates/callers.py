@@ -83,7 +83,8 @@ def _of_owner(reader: Reader, block: Block, method: SgNode, name: str = "") -> F
         named = ancestor.field("name")
         if kind in {"class_declaration", "class"} and named is not None:
             owner = named.text()
-            ways = [_use(reader, use, owner) for use in _uses(reader, ancestor, owner, property_only=False)[:_MAX_USES]]
+            uses = _uses(reader, ancestor, owner, property_only=False)[:_MAX_USES]
+            ways = [(_of_instance(reader, use.node) if name else None) or _use(reader, use, owner) for use in uses]
             return any_of(ways) if ways else _called(reader.index.exports.get(owner, owner))
         if kind == "variable_declarator" and named is not None:
             owner = named.text()[:100]
@@ -98,6 +99,19 @@ def _of_owner(reader: Reader, block: Block, method: SgNode, name: str = "") -> F
         if kind in {"arguments", "call_expression"} and not name:
             return RUNS
     return _called(name) if name else RUNS
+
+
+def _of_instance(reader: Reader, made: SgNode) -> Found | None:
+    """Returns the gates of a method of the instance that the file exports, or None if a class isn't made for that."""
+    call = made.parent()
+    holder = call.parent() if call is not None and call.kind() == "new_expression" else None
+    if holder is None:
+        return None
+    if holder.kind() == "export_statement":
+        return _called(DEFAULT)
+    name = holder.field("name") if holder.kind() == "variable_declarator" else None
+    exported = reader.index.exports.get(name.text()[:100]) if name is not None else None
+    return _called(exported) if exported else None
 
 
 def _called(name: str) -> Found:

@@ -7,7 +7,7 @@ from typing import Final
 
 from ast_grep_py import SgNode
 
-from openassent_analysis.gates import words
+from openassent_analysis.gates import libraries, words
 from openassent_analysis.gates.context import GIVEN, NOTHING, UNCLEAR, Implied, Reader, either_of
 from openassent_analysis.gates.index import Declared, Place, arguments_of, callee_of
 from openassent_analysis.gates.origins import in_project
@@ -169,7 +169,7 @@ def implied_by_key(reader: Reader, pair: SgNode, child: SgNode) -> Implied:
         return GIVEN if words.accepts(name) else NOTHING
     if words.accepts(name) and _ON_ACCEPT.match(name):
         return GIVEN
-    return GIVEN if _belongs_to_library(reader, pair) else NOTHING
+    return GIVEN if _belongs_to_library(reader, pair) and not libraries.runs_before_answer(name) else NOTHING
 
 
 def _label_refuses(attribute: SgNode) -> bool:

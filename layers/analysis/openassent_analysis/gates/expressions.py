@@ -9,7 +9,7 @@ from typing import Final
 from ast_grep_py import SgNode
 
 from openassent_analysis.blocks import Block
-from openassent_analysis.gates import origins, words
+from openassent_analysis.gates import libraries, origins, words
 from openassent_analysis.gates.context import (
     ALWAYS,
     FLAG,
@@ -48,7 +48,8 @@ def meaning(reader: Reader, block: Block, node: SgNode) -> Meaning:
     if block.language == "python":
         return meaning_of_text(node.text()[:MAX_TEXT])
     read = _READ.get(node.kind())
-    return read(reader, block, node) if read else _literal(node)
+    found = read(reader, block, node) if read else _literal(node)
+    return libraries.without_answers(reader, node, found)
 
 
 def _wrapped(reader: Reader, block: Block, node: SgNode) -> Meaning:

@@ -22,6 +22,7 @@ PACKAGE: Final = re.compile(rf"(?:{_PACKAGES})(?:/[\w./-]{{0,200}})?")
 KEY: Final = pattern_of(_WORDS["key"], re.IGNORECASE)
 # Of a key, name, or value: the visitor refuses, or hasn't been asked. Nothing follows from its absence.
 REFUSAL: Final = pattern_of(_WORDS["refusal"], re.IGNORECASE)
+_LACKING: Final = pattern_of(_WORDS["lacking"], re.IGNORECASE)
 _ASKING: Final = pattern_of(_WORDS["asking"], re.IGNORECASE)
 _STRONG: Final = pattern_of(_WORDS["strong"], re.IGNORECASE)
 _WEAK: Final = pattern_of(_WORDS["weak"], re.IGNORECASE)
@@ -49,7 +50,7 @@ def is_key(text: str) -> bool:
 def strength(name: str) -> int:
     """Returns 2 if a name says that the visitor has consented, 1 if it may, -1 if it says the opposite, otherwise 0."""
     name = name[-200:]
-    if REFUSAL.search(name):
+    if REFUSAL.search(name) or _LACKING.search(name):
         return -1
     if _ASKING.search(name):
         return 1
@@ -58,6 +59,11 @@ def strength(name: str) -> int:
     if _SETTING.search(name):
         return 0
     return 1 if _WEAK.search(name) else 0
+
+
+def lacks(name: str) -> bool:
+    """Returns whether a name says that the visitor hasn't consented."""
+    return bool(_LACKING.search(name[-200:]))
 
 
 def asks(name: str) -> bool:

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Final
 
-from openassent_analysis.files import NOT_ANALYZED, language_of
+from openassent_analysis.files import NOT_ANALYZED, convention_of, language_of
 from openassent_analysis.findings import ENDS
 from openassent_analysis.inventory import manifests
 from openassent_analysis.inventory.technologies import Sign, technologies
@@ -74,12 +74,15 @@ class Listing:
     def _take(self, path: str, size: int) -> str | None:
         reason = self.selection.reason_to_skip(path)
         name = path.rpartition("/")[2]
-        if reason not in _FOREIGN and (language := self._technologies.language_of(name)):
+        convention = reason or convention_of(path)
+        if convention not in _FOREIGN and (language := self._technologies.language_of(name)):
             count = self.languages.setdefault(language, Count())
             count.files += 1
             count.bytes += size
-        if reason is not None:
-            return reason
+        if reason is not None or (convention is not None and language_of(name) is None):
+            return convention
+        if convention is not None:  # the manifests next to it decide, which may follow in the archive
+            return None
         is_manifest = len(path) <= MAX_PATH and self._take_signs(path, size)
         if language_of(name) is not None:
             return None

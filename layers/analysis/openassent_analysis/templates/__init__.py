@@ -7,8 +7,9 @@ templates it contains. Everything is linear in the length of the text.
 from __future__ import annotations
 
 from openassent_analysis.templates import delimited, indented, scriptlets
+from openassent_analysis.templates.attributes import read_attributes
 from openassent_analysis.templates.dialects import Dialect, dialect_of
-from openassent_analysis.templates.markup import Markup, Template, read_attributes
+from openassent_analysis.templates.markup import Markup, Template
 
 __all__ = ["Dialect", "Template", "dialect_of", "read_template"]
 

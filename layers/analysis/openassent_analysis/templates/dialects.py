@@ -64,9 +64,12 @@ def dialect_of(path: str) -> Dialect | None:
 
 _NAME: Final = r"([\w./@:~-]{1,200}+)"
 _BRACES: Final = re.compile(
-    r"\{[%{][-~+]?+\s*+(?:(?:include\w*+|extends|layout|render|embed|partial\w*+|template|sections?|snippet)\b\s*+\(?+\s*+[\"']?+|>\s*+[\"']?+)"
-    + _NAME
+    r"\{[%{][-~+]?+\s*+(?:renderFile\s*+\(?+[\"'](?:\./)?+|(?:(?:with|\$\w{1,40}\s{0,4}:?=)\s++)?+(?:partials\.Include(?:Cached)?+|include\w*+|extends|layout|render\w*+|embed"
+    r"|partial\w*+|template|sections?|snippet|component|import|from)\b\s*+\(?+\s*+[\"']?+|\#?+>\s*+[\"']?+)" + _NAME
 )
+# <twig:Analytics />, and the lines of Liquid's statements.
+_TWIG: Final = re.compile(r"<twig:" + _NAME)
+_LIQUID: Final = re.compile(r"(?:^|\bliquid\b)[ \t]*+(?:render|include|section)\s++[\"']" + _NAME, re.MULTILINE)
 _SCRIPTLETS: Final = re.compile(
     r"<%[-=@~]{0,2}+\s*+(?:await\s++)?+(?:include|render|partial|javascript_(?:include|pack)_tag|vite_(?:java|type)script_tag)\b"
     r"[^\"'%\n]{0,60}+[\"']?+" + _NAME
@@ -80,7 +83,7 @@ _BY_KIND: Final = {
 }
 _ANY: Final = re.compile(
     r"include|extends|layout|insert|replace|<x-|render|partial|template|require|embed|import|\{>|section|snippet|component|script_tag|pack_tag"
-    r"|RenderPage",
+    r"|RenderPage|<twig:|\{#>",
     re.IGNORECASE,
 )
 
@@ -105,6 +108,10 @@ def find_includes(markup: Markup, kind: str) -> None:
     patterns = [_BRACES, _SCRIPTLETS, _INSERTED] if kind not in _BY_KIND else [_BY_KIND[kind]]
     if kind in {"Smarty", "JSP"}:
         patterns += [_BRACES if kind == "Smarty" else _SCRIPTLETS]
+    if kind == "Twig":
+        patterns.append(_TWIG)
+    if kind == "Liquid" and "liquid" in text:
+        patterns.append(_LIQUID)
     comments = list(_comments(text))
     count = 0
     for pattern in patterns:

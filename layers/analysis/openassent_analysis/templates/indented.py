@@ -38,6 +38,7 @@ _ATTRIBUTE: Final = re.compile(
 _DEFAULT: Final = re.compile(
     r"""[^"'`\n()]{1,100}(?:\([^"'`\n()]{0,100}\)\s{0,4})?(?:(?<=:)|:|\|\||\?\?)\s{0,4}["'`]((?:https?:)?//[^"'`\s<>]{4,300})["'`]"""
 )
+_VARIABLE: Final = re.compile(r"[@$]?[A-Za-z_]\w{1,60}+")
 _DATA: Final = re.compile(r"""["':]?+data["']?+\s*+(?:=>|[:=])\s*+\{""")
 _INTERPOLATED: Final = re.compile(r"[\#!$]\{[^{}\n]{0,300}+\}")
 _OPENING: Final = {"(": ")", "{": "}", "[": "]"}
@@ -224,6 +225,11 @@ class _Reader:
             written = (prefix + found["name"]).replace("_", "-") if prefix else found["name"]
             if not found["value"] and written == "src" and (default := _DEFAULT.match(text, at, end)):
                 markup.insert(f' src="{default[1]}"', found.start())
+                continue
+            if not found["value"] and written == "src" and (variable := _VARIABLE.match(text, at, end)):
+                at = variable.end()
+                markup.skip(at)
+                markup.insert(' src="___"', found.start())
                 continue
             if not found["value"]:
                 markup.insert(f" {written}", found.start())

@@ -65,7 +65,7 @@ def read_projects(organization_id: str, texts: Sequence[str]) -> tuple[ProjectId
 
 
 def list_projects(project_ids: Sequence[ProjectId], limit: int, after: str | None) -> QueryPage[ProjectItem]:
-    """Returns one page of those of the projects that exist, newest first, in the order of `projects.list_projects`."""
+    """Returns one page of the given projects that still exist, in the order of `projects.list_projects`."""
     wanted = sorted((keys.project(*it.location) for it in project_ids), reverse=True)
     items = table.batch_get([key for key in wanted if after is None or key.sk < after])
     found = [ProjectItem.from_item(item) for item in items if item is not None]
@@ -75,7 +75,7 @@ def list_projects(project_ids: Sequence[ProjectId], limit: int, after: str | Non
 
 
 def find_unknown(organization_id: str, project_ids: Sequence[ProjectId]) -> list[ProjectId]:
-    """Returns those of the projects that the organization doesn't have."""
+    """Returns the given IDs that aren't projects of the organization."""
     own = [it for it in project_ids if it.organization_id == organization_id]
     found = table.batch_get([keys.project(*it.location) for it in own])
     existing = {it for it, item in zip(own, found, strict=True) if item is not None}

@@ -249,7 +249,7 @@ def roll_key(
 
 
 def _require_grace_left(rolled: KeyId) -> None:
-    """Raises TooManyInGrace if as many other keys as may be in a grace period are. Consistent."""
+    """Raises TooManyInGrace if the limit of other keys in a grace period is reached. Consistent."""
     page = list_keys(rolled.organization_id, API_KEYS_PER_ORGANIZATION, None, consistent=True)
     others = sum(key.working_previous is not None and key.key_id != rolled for key in page.items)
     if others >= KEYS_IN_GRACE_PER_ORGANIZATION:

@@ -2,7 +2,8 @@
 
 A person connects repositories after proving access to the installation. It then belongs to the organization until the
 organization has disconnected all of its repositories, or the same person connects a repository of it elsewhere. GitHub
-says what its repositories are called, whether our App still has access to them, and how long it limits our requests.
+tells us the names of an installation's repositories, whether our App still has access, and for how long it limits our
+requests.
 """
 
 from contextlib import suppress

@@ -1,7 +1,6 @@
 """Fixes of findings: edits of the project's files, which are shown as a diff, or code to paste."""
 
 from collections.abc import Iterable, Iterator
-from difflib import unified_diff
 from itertools import groupby
 from typing import Literal, NamedTuple
 
@@ -58,6 +57,8 @@ _KINDS: dict[str, Literal["added", "removed", "kept"]] = {"+": "added", "-": "re
 
 
 def _diff(edits: Iterable[Edit]) -> Iterator[DiffLine]:
+    from difflib import unified_diff  # noqa: PLC0415 (most functions show no diff)
+
     for path, changes in groupby(sorted(edits), key=lambda edit: edit.path):
         moved_by = 0
         for number, edit in enumerate(changes):

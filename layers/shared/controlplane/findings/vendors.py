@@ -85,7 +85,7 @@ class VendorItem(StoredMap):
 
     @property
     def is_configured(self) -> bool:
-        """Returns whether the public configuration has the vendor: not one that was only in code and is gone."""
+        """Returns whether the public configuration contains the vendor: not if it was only in code, and is gone."""
         return self.state is not None or self.inbox_item_id is not None or any(use.places for use in self.code)
 
     @property

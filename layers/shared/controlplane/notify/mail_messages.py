@@ -26,7 +26,7 @@ _SUBJECT = r"^[0-9a-z_-]{1,64}$"
 WINDOW_SECONDS = 300
 # Events of the window may still be in progress when it ends: a worker takes at most 30 seconds.
 _MARGIN_SECONDS = 60
-# Named in the email. The others are counted.
+# The email names this many findings and gives the number of all.
 _MOST_ITEMS = 20
 # An event is redelivered for at most this long.
 _KEPT_SECONDS = 15 * 86_400

@@ -125,7 +125,7 @@ def list_invitations(
 
 
 def find_invitation(invitation_id: InvitationId) -> InvitationItem | None:
-    """Returns the invitation, also if it is void or has expired, or None."""
+    """Returns the invitation, even if it is void or has expired, or None."""
     return table.find(keys.invitation(*invitation_id.location), InvitationItem.from_item)
 
 

@@ -1,4 +1,4 @@
-"""Members of an organization: the roster, role changes, removal. Anything about owners needs an owner.
+"""Members of an organization: the roster, role changes, removal. Only an owner can change an owner's membership.
 
 Both sides of a membership and the organization's owner count change in one transaction, which also checks the caller's
 role. So an organization always has an owner, even under concurrent changes.
@@ -220,7 +220,7 @@ def leaving(membership: Membership, user_id: str) -> tuple[dict[str, Leg], Recor
 
 
 def _ending(organization_id: str, user_id: str, role: Role) -> dict[str, Leg]:
-    """Returns the legs that end a membership if it still has the role. The last one counts an owner less."""
+    """Returns the legs that end a membership if it still has the role. The last leg decrements the number of owners."""
     unchanged, values = "#role = :held", {"held": role}
     return {
         "member": Delete(keys.member(organization_id, user_id), unchanged, values),

@@ -122,7 +122,7 @@ class OwnsTooMany(Conflict):
 
 
 class AccountGone(InvalidToken):
-    """The account was deleted, so its tokens are no longer valid."""
+    """The account was deleted, so its tokens are invalid."""
 
     def __init__(self) -> None:
         super().__init__(reason="the account of this token is gone")

@@ -225,7 +225,7 @@ class Quotas:
         self._until: dict[int, int] = {}
 
     def note(self, installation_id: int, response: Response) -> None:
-        """Remembers that the response was to the last request that the installation had."""
+        """Remembers that, by this response, the installation has no request left."""
         reset = response.headers.get("X-RateLimit-Reset", "")
         if response.headers.get("X-RateLimit-Remaining") == "0" and reset.isdecimal():
             now = int(clock.now())

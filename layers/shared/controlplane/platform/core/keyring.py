@@ -115,7 +115,7 @@ def seal(context: str, text: str) -> str:
 
 
 def unseal(context: str, sealed: str) -> Opened:
-    """Returns the decrypted text. Raises Unsealable. One that the other key sealed should be sealed again."""
+    """Returns the decrypted text. Raises Unsealable. A text that the other key sealed should be sealed again."""
     raw = base64.b64decode(sealed)
     nonce, mac = raw[:_NONCE_LENGTH], raw[_NONCE_LENGTH : _NONCE_LENGTH + _MAC_LENGTH]
     hidden = raw[_NONCE_LENGTH + _MAC_LENGTH :]
