@@ -11,6 +11,7 @@ from openassent_cli.local import LocalReport
 from openassent_cli.output import counted, print_code, print_text
 from openassent_cli.printable import printable, printable_line
 
+_SUPPRESSED_BY = {"comment": "comments", "rule": "rules that are off", "vendor": "accepted vendors"}
 _STYLES = {"P0": "bold white on red", "P1": "bold red", "P2": "bold yellow", "P3": "bold blue"}
 
 
@@ -18,6 +19,8 @@ def print_report(report: LocalReport) -> None:
     """Prints the findings on standard output, and a summary on standard error."""
     for reported in report.findings:
         _print_finding(reported)
+    for it in report.notes:
+        note(f"{printable_line(report.path_in_tree(it.path))}:{it.line}: {printable_line(it.text)}")
     note(summary(report))
 
 
@@ -31,6 +34,10 @@ def summary(report: LocalReport) -> str:
     parts = [f"{found} ({detail}) in {files}." if count else f"No {new}findings in {files}."]
     if report.baseline_count:
         parts.append(f"{report.baseline_count} are in the baseline.")
+    if report.suppressed:
+        by = Counter(it.suppression.kind for it in report.suppressed if it.suppression)
+        detail = ", ".join(f"{number} by {_SUPPRESSED_BY[kind]}" for kind, number in sorted(by.items()))
+        parts.append(f"{counted(len(report.suppressed), 'finding')} suppressed: {detail}.")
     if report.skipped:
         reasons = (
             f"{reason} {number:,} (such as {printable_line(report.skipped_examples[reason][0])})"
