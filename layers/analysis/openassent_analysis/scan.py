@@ -41,6 +41,7 @@ from openassent_analysis.report import (
 from openassent_analysis.rules import Rule, rules
 from openassent_analysis.sites import Sites
 from openassent_analysis.unknown import is_named_after, registrable
+from openassent_analysis.unread_settings import SETTING, unread
 
 # The best place to show that a library is outdated, by rule. Code is between manifests and lock files.
 _PLACES: Final = {OUTDATED: 0, UNMAINTAINED: 0, LOCKED: 2}
@@ -123,6 +124,8 @@ class _Found:
     started: bool = False
     # The host of an unknown third party.
     host: str = ""
+    # The setting that turns a tracker on, if a template of the site's own has to read it.
+    setting: str = ""
 
 
 class _Scan:
@@ -174,6 +177,8 @@ class _Scan:
             except InvalidReport:
                 self._skip_known(request.path, request.language, "failed")
         self._found_so_far += [found for _, found in self._outdated.values()]
+        settings = unread((it.setting for it in self._found_so_far), self._result.paths, again, self._limits)
+        self._found_so_far = [it for it in self._found_so_far if it.setting not in settings]
         return self._finish(self._linked(again, examine))
 
     def _linked(self, again: Callable[[], Iterable[Entry]], examine: Examine) -> Links:
@@ -319,6 +324,7 @@ class _Scan:
             match.depends_on_consent_mode,
             match.started,
             match.names.get("host", ""),
+            match.names.get(SETTING, ""),
         )
 
     def _keep(self, found: list[tuple[Match, _Found]]) -> None:
