@@ -43,6 +43,7 @@ from openassent_analysis.selection import EVERYTHING, Selection, knowing
 from openassent_analysis.sites import Sites
 from openassent_analysis.suppressions import Suppressions
 from openassent_analysis.unknown import is_named_after, registrable
+from openassent_analysis.unread_settings import SETTING, unread
 
 # The best place to show that a library is outdated, by rule. Code is between manifests and lock files.
 _PLACES: Final = {OUTDATED: 0, UNMAINTAINED: 0, LOCKED: 2}
@@ -129,6 +130,8 @@ class _Found:
     started: bool = False
     # The host of an unknown third party.
     host: str = ""
+    # The setting that turns a tracker on, if a template of the site's own has to read it.
+    setting: str = ""
 
 
 class _Scan:
@@ -187,6 +190,8 @@ class _Scan:
         def read_again() -> Iterator[Entry]:
             return (entry for entry in again() if self._result.selection.reason_to_skip(entry[0]) is None)
 
+        settings = unread((it.setting for it in self._found_so_far), self._result.paths, read_again, self._limits)
+        self._found_so_far = [it for it in self._found_so_far if it.setting not in settings]
         return self._finish(self._linked(read_again, examine))
 
     def _linked(self, again: Callable[[], Iterable[Entry]], examine: Examine) -> Links:
@@ -334,6 +339,7 @@ class _Scan:
             match.depends_on_consent_mode,
             match.started,
             match.names.get("host", ""),
+            match.names.get(SETTING, ""),
         )
 
     def _keep(self, found: list[tuple[Match, _Found]]) -> None:
