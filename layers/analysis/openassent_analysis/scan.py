@@ -75,15 +75,13 @@ def analyze_folder(
     whether the project has files that the folder doesn't have. selection: what to read and report.
     """
     scan = _Scan(limits, repository, lacks_files=lacks_files, selection=selection)
-    found = (
-        listed if listed is not None else selection.with_conventions(files.walk(root, selection.reason_to_skip_folder))
-    )
-    for path, place, reason in listed:
+    found = selection.with_conventions(files.walk(root, selection.reason_to_skip_folder)) if listed is None else listed
+    for path, place, reason in found:
         if reason is not None:
             scan.skip(path, reason, exists=place is not None)
 
     def entries() -> Iterator[Entry]:
-        for path, place, reason in listed:
+        for path, place, reason in found:
             if reason is None and place is not None:
                 yield path, partial(files.read, place)
 
