@@ -4,11 +4,10 @@ import sys
 from collections.abc import Callable, Iterable
 from contextlib import nullcontext, redirect_stdout
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from openassent.models import Issue, ScanDetail
 from openassent_cli.commands.shared import (
     DEFAULT_LIMIT,
     DryRun,
@@ -28,7 +27,10 @@ from openassent_cli.problems import Exit, Problem
 from openassent_cli.progress import FileProgress, ScanProgress
 from openassent_cli.reports import Format
 
-app = Group("Code-audit scans.")
+if TYPE_CHECKING:
+    from openassent.models import Issue, ScanDetail
+
+app = Group()
 Scan = Annotated[str, typer.Argument(metavar="SCAN", help="The scan's ID.")]
 
 
@@ -184,7 +186,7 @@ def _state(started: object) -> str:
     return "The scan is being prepared. Follow it with `assent scan list`."
 
 
-def _show(scan: ScanDetail) -> None:
+def _show(scan: "ScanDetail") -> None:
     coverage = scan.coverage
     show(
         scan,
@@ -206,7 +208,7 @@ def _show(scan: ScanDetail) -> None:
     )
 
 
-def _list_issues(issues: Iterable[Issue], change: Callable[[Issue], str] | None = None) -> None:
+def _list_issues(issues: "Iterable[Issue]", change: "Callable[[Issue], str] | None" = None) -> None:
     """Lists findings. change: what happened to one since another scan."""
     changed: dict[str, Callable[[Issue], object]] = {"CHANGE": change} if change else {}
     show_list(
