@@ -75,9 +75,8 @@ def analyze_folder(
     whether the project has files that the folder doesn't have. selection: what to read and report.
     """
     scan = _Scan(limits, repository, lacks_files=lacks_files, selection=selection)
-    found = (
-        listed if listed is not None else selection.with_conventions(files.walk(root, selection.reason_to_skip_folder))
-    )
+    if listed is None:
+        listed = selection.with_conventions(files.walk(root, selection.reason_to_skip_folder))
     for path, place, reason in listed:
         if reason is not None:
             scan.skip(path, reason, exists=place is not None)
