@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.text import Text
 
 from openassent_cli.commands.shared import Excluded, Included, OnlyRules
 from openassent_cli.invocation import console, invocation, note
@@ -87,6 +86,8 @@ def _print_diff(diff: str) -> None:
         # Files may contain bytes that aren't UTF-8.
         typer.get_binary_stream("stdout").write(diff.encode(errors="surrogateescape"))
         return
+    from rich.text import Text  # noqa: PLC0415 (see `extras`)
+
     for line in diff.splitlines():
         terminal.print(Text(printable(line), style=_STYLES.get(line[:1], "bold")), soft_wrap=True)
 
