@@ -208,5 +208,10 @@ class TestCommand:
         assert "\x1b[31m-<script a='\ufffd[2J'" in shown
         assert "\x1b[32m+<script" in shown
 
+    def test_globs_and_rules_select_what_is_fixed(self, tree: Path):
+        assert run("fix --exclude page.html").stdout == ""
+        assert run("fix --rule identified-by-address --apply").stdout == ""
+        assert "page.html" in run("fix --rule session-replay-loaded --include demo/").stdout
+
     def test_a_folder_that_doesnt_exist_is_refused(self, tree: Path):
         assert run("fix nope").code == Exit.USAGE

@@ -192,6 +192,39 @@ class TestSelection:
         assert paths(run("scan local --json --changed-since main").stdout) == ["web/new.html"]
         assert run("scan local --changed-since nope").code == Exit.USAGE
 
+    def test_globs_and_rules_select_what_is_reported(self, tree: Path):
+        (tree / "package.json").write_text("{}")
+        for folder in ("demo", "dist"):
+            (tree / folder).mkdir()
+            (tree / folder / "page.html").write_text(PAGE)
+        everything = ["dist/page.html", "demo/page.html", "web/new.html", "web/old.html"]
+        for options, found in {
+            "--exclude old.html": ["web/new.html"],
+            "--exclude '/web/n*' --exclude /web/old.html": [],
+            "--include demo/": ["demo/page.html", "web/new.html", "web/old.html"],
+            "--include 'd*' --include demo": everything,
+            "--include demo/ --exclude page.html --rule analytics-loaded": ["web/new.html", "web/old.html"],
+            "--rule tag-manager-loaded": [],
+        }.items():
+            assert sorted(paths(run(f"scan local --json {options}").stdout)) == sorted(found), options
+        # Globs are relative to the root of the repository.
+        assert paths(run("scan local web --json --exclude web/old.html").stdout) == ["new.html"]
+        assert "excluded 1 (such as web/old.html)" in run("scan local --exclude old.html").stderr
+
+    @pytest.mark.parametrize("option", ["--exclude /", "--include '!a'", "--rule nope"])
+    def test_a_glob_or_a_rule_that_doesnt_exist_is_refused(self, option: str, tree: Path):
+        ended = run(f"scan local {option}")
+        assert (ended.code, ended.stdout) == (Exit.USAGE, "")
+        assert re.search(r"/docs/rules lists them|A glob isn't valid: ", ended.stderr)
+
+    @pytest.mark.parametrize("form", ["text", "json", "sarif", "github"])
+    def test_a_file_gets_the_findings_instead_of_standard_output(self, form: str, tree: Path):
+        printed = run(f"scan local web --format {form}").stdout
+        ended = run(f"scan local web --format {form} -o found.txt --fail-on P3")
+        assert (ended.code, ended.stdout) == (Exit.FINDINGS, "")
+        assert (tree / "found.txt").read_text() == printed
+        assert run("scan local web -o nope/found.txt").code == Exit.FAILED
+
     def test_a_threshold_fails_the_command(self, tree: Path):
         priority = run("scan local --json").json["findings"][0]["priority"]
         assert run(f"scan local --fail-on {priority}").code == Exit.FINDINGS

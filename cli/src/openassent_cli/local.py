@@ -10,10 +10,12 @@ from typing import Any
 from openassent_analysis import working_tree
 from openassent_analysis.findings import Finding, Note
 from openassent_analysis.project_file import InvalidProjectFile
+from openassent_analysis.rules import rules
 from openassent_analysis.sandbox import SandboxUnavailable
-from openassent_analysis.selection import EVERYTHING, Selection
+from openassent_analysis.selection import EVERYTHING, InvalidGlob, Selection
 from openassent_analysis.working_tree import EarlierFinding, ReportedFinding, compare, read_baseline
 from openassent_cli import git
+from openassent_cli.invocation import invocation
 from openassent_cli.problems import Exit, Problem
 
 
@@ -61,6 +63,21 @@ class LocalReport:
     def at_or_above(self, priority: str) -> list[ReportedFinding]:
         """Returns the findings that are at least as urgent as the priority."""
         return [it for it in self.findings if it.finding.priority <= priority]
+
+
+def selection_of(
+    exclude: Sequence[str] | None, include: Sequence[str] | None, only_rules: Sequence[str] | None
+) -> Selection:
+    """Returns what the options select. Raises Problem."""
+    unknown = {*(only_rules or ())} - {rule.id for rule in rules()}
+    if unknown:
+        raise Problem(
+            f"There is no rule {min(unknown)}.", f"{invocation().documentation}/rules lists them.", Exit.USAGE
+        )
+    try:
+        return EVERYTHING.narrowed(exclude or (), include or (), only_rules or ())
+    except InvalidGlob as error:
+        raise Problem(f"A glob isn't valid: {error}.", code=Exit.USAGE) from None
 
 
 def scan_folder(
