@@ -57,6 +57,10 @@ class Vendor:
     category: str
     domains: tuple[str, ...]
     packages: tuple[str, ...] = ()
+    # What it does to a visitor, if its category's words don't fit: the rest of a sentence about it.
+    does: str = ""
+    # A finding that it is loaded is at most as severe. Empty if its category decides.
+    severity: str = ""
 
 
 class Catalogue:
@@ -184,12 +188,15 @@ def suffixes(host: str) -> Iterator[str]:
     return (".".join(labels[start:]) for start in range(len(labels) - 1))
 
 
-def read_vendors(document: dict[str, list[dict[str, Any]]]) -> Iterator[Vendor]:
+def read_vendors(
+    document: dict[str, list[dict[str, Any]]], kinds: Mapping[str, Mapping[str, str]] | None = None
+) -> Iterator[Vendor]:
+    """kinds: what vendors of a kind do, and the severity of loading them."""
     for category, entries in document.items():
         for entry in entries:
-            yield Vendor(
-                entry["id"], entry["name"], category, tuple(entry["domains"]), tuple(entry.get("packages", ()))
-            )
+            kind = (kinds or {})[entry["kind"]] if "kind" in entry else {}
+            packages = tuple(entry.get("packages", ()))
+            yield Vendor(entry["id"], entry["name"], category, tuple(entry["domains"]), packages, **kind)
 
 
 def merged(ours: Iterable[Vendor], entities: Iterable[Vendor], general: Iterable[str]) -> Iterator[Vendor]:
@@ -266,10 +273,10 @@ def _with_own(vendors: tuple[Vendor, ...]) -> Catalogue:
 def shipped_catalogue() -> Catalogue:
     """Returns the shipped catalogue, which is read once."""
     document, more = load_yaml(VENDORS), load_yaml(CALLS)
-    general = document.pop("general")
+    general, kinds = document.pop("general"), document.pop("kinds")
     entities = (
         Vendor(entry["id"], entry["name"], entry["category"], tuple(entry["domains"]))
         for entry in json.loads(THIRD_PARTIES.read_bytes())
     )
-    vendors = merged(read_vendors(document), entities, general)
+    vendors = merged(read_vendors(document, kinds), entities, general)
     return Catalogue(vendors, general, more["packages"], more["exports"], more["modules"])

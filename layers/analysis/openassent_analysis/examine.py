@@ -31,8 +31,10 @@ from openassent_analysis.setups import setups_of
 from openassent_analysis.sites import traits_of, traits_of_manifest
 from openassent_analysis.sources import Source
 from openassent_analysis.unknown import configured_names
+from openassent_analysis.unread_settings import SETTING, has_theme
 from openassent_analysis.uses import may_use, uses_of
 
+_LONGEST_SETTING = 100
 _SETTING_RULE = "site-generator-tracker"
 
 
@@ -117,12 +119,13 @@ def _examine_addresses(path: str, text: str, asked: str, limits: Limits) -> Repo
 def _add_settings(report: Report, source: Source, limits: Limits) -> None:
     """Adds the trackers that the settings of a site's configuration turn on."""
     fingerprints = Fingerprints(source.path)
+    themed = has_theme(source.text)
     for found in site_configuration.trackers_of(source.text)[: limits.max_findings_per_file - len(report.matches)]:
         report.loads.append(Load(found.vendor.id, ""))
         report.matches.append(
             Match(
                 _SETTING_RULE,
-                {"vendor": found.vendor.name},
+                {"vendor": found.vendor.name, **({} if themed else {SETTING: found.name[:_LONGEST_SETTING]})},
                 found.vendor.id,
                 None,
                 *locate(source, found.start, found.end, limits),

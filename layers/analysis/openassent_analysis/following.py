@@ -66,7 +66,7 @@ class Following:
 
     def _requests(self, wanted: list[str], shared: list[str], own: set[str]) -> Iterator[Request]:
         """Yields the files to read: those in `own`, and those that may use a wanted one or a shared function."""
-        stems = ",".join(dict.fromkeys(map(modules.stem, wanted)))
+        stems = ",".join(dict.fromkeys(it for path in wanted for it in sorted(modules.stems_of(path))))
         words = list(dict.fromkeys(word for path in wanted for word in _spellings(path)))
         words += [name.encode() for name in shared]
         # A folder's index can be imported as `.` or `..`.

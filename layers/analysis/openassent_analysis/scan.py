@@ -43,6 +43,7 @@ from openassent_analysis.selection import EVERYTHING, Selection, knowing
 from openassent_analysis.sites import Sites
 from openassent_analysis.suppressions import Suppressions
 from openassent_analysis.unknown import is_named_after, registrable
+from openassent_analysis.unread_settings import SETTING, unread
 
 # The best place to show that a library is outdated, by rule. Code is between manifests and lock files.
 _PLACES: Final = {OUTDATED: 0, UNMAINTAINED: 0, LOCKED: 2}
@@ -128,6 +129,8 @@ class _Found:
     started: bool = False
     # The host of an unknown third party.
     host: str = ""
+    # The setting that turns a tracker on, if a template of the site's own has to read it.
+    setting: str = ""
 
 
 class _Scan:
@@ -186,6 +189,8 @@ class _Scan:
         def read_again() -> Iterator[Entry]:
             return (entry for entry in again() if self._result.selection.reason_to_skip(entry[0]) is None)
 
+        settings = unread((it.setting for it in self._found_so_far), self._result.paths, read_again, self._limits)
+        self._found_so_far = [it for it in self._found_so_far if it.setting not in settings]
         return self._finish(self._linked(read_again, examine))
 
     def _linked(self, again: Callable[[], Iterable[Entry]], examine: Examine) -> Links:
@@ -306,13 +311,14 @@ class _Scan:
             raise ValueError(match.rule_id)
         library = libraries()[match.package] if match.package else None
         vendor = catalogue().vendors[match.vendor_id] if match.vendor_id else None
+        severity = rule.severity_of(vendor)
         finding = Finding(
             rule.id,
             rule.title.format_map(match.names),
-            rule.description.strip().format_map(match.names),
+            rule.description_of(vendor, match.names),
             rule.category,
-            rule.severity,
-            priority_of(rule.severity, "high"),
+            severity,
+            priority_of(severity, "high"),
             Location(path, match.start_line, match.end_line, match.start_column, match.end_column, match.snippet),
             rule.remediation.strip().format_map(match.names),
             tuple(filter(None, (library.reference if library else None, *rule.references))),
@@ -332,6 +338,7 @@ class _Scan:
             match.depends_on_consent_mode,
             match.started,
             match.names.get("host", ""),
+            match.names.get(SETTING, ""),
         )
 
     def _keep(self, found: list[tuple[Match, _Found]]) -> None:

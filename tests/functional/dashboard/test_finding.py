@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from html import unescape
 from urllib.parse import quote
 
 import pytest
@@ -68,6 +69,9 @@ class TestContent:
             ("added", "+&lt;script type&gt;"),
         ]
         assert 'data-copy="fix" hidden>Copy the diff</button>' in reply.text
+        # The text that is copied is the diff as git applies it, which ends with a line break.
+        copied = re.sub(r"<[^>]+>", "", reply.text.partition('<div id="fix">')[2].partition("</code>")[0])
+        assert unescape(copied).lstrip("\n") == f"{item.fix.diff}\n"
         assert "load()" not in reply.text
         assert "<p>Set <code>a: 1</code> &lt;too&gt;.</p>" in reply.text
 

@@ -1,18 +1,20 @@
 """`assent inbox`: findings, and decisions about them."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.text import Text
 
-from openassent.models import Evidence
 from openassent_cli.commands.shared import DEFAULT_LIMIT, DryRun, Duration, Group, Limit
 from openassent_cli.finding import project_id, repository_id
 from openassent_cli.invocation import invocation
 from openassent_cli.output import done, print_code, print_json, print_text, show_list
 from openassent_cli.printable import printable, printable_line
 
-app = Group("The inbox: findings of scans, advisories, and the running websites.")
+if TYPE_CHECKING:
+    from openassent.models import Evidence
+
+app = Group()
 Items = Annotated[list[str], typer.Argument(metavar="ITEM...", help="The findings' IDs.")]
 Item = Annotated[str, typer.Argument(metavar="ITEM", help="The finding's ID.")]
 Reason = Annotated[str | None, typer.Option("--reason", "-m", help="Why, for your team.")]
@@ -147,7 +149,7 @@ def _decide(items: list[str], status: str, reason: str | None, *, until: Duratio
         print_json(changed)
 
 
-def _print_evidence(evidence: Evidence) -> None:
+def _print_evidence(evidence: "Evidence") -> None:
     print_text(Text(printable(evidence.description), style="bold"), above=1)
     location = evidence.location
     if location:

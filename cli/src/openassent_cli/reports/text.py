@@ -2,7 +2,6 @@
 
 from collections import Counter
 
-from rich.syntax import Syntax
 from rich.text import Text
 
 from openassent_analysis.working_tree import ReportedFinding
@@ -11,6 +10,15 @@ from openassent_cli.local import LocalReport
 from openassent_cli.output import counted, print_code, print_text
 from openassent_cli.printable import printable, printable_line
 
+# Of pygments, by extension. Everything else is markup.
+_LANGUAGES = {
+    **dict.fromkeys(("js", "cjs", "mjs"), "javascript"),
+    **dict.fromkeys(("ts", "cts", "mts"), "typescript"),
+    **{name: name for name in ("jsx", "tsx", "vue", "json", "toml", "php")},
+    "py": "python",
+    "yml": "yaml",
+    "yaml": "yaml",
+}
 _SUPPRESSED_BY = {"comment": "comments", "rule": "rules that are off", "vendor": "accepted vendors"}
 _STYLES = {"P0": "bold white on red", "P1": "bold red", "P2": "bold yellow", "P3": "bold blue"}
 
@@ -47,6 +55,11 @@ def summary(report: LocalReport) -> str:
     return " ".join(parts)
 
 
+def _language(path: str) -> str:
+    """Returns the name of the language to highlight. Guessing it by the content would import every lexer."""
+    return _LANGUAGES.get(path.rpartition(".")[2].lower(), "html")
+
+
 def _print_finding(reported: ReportedFinding) -> None:
     finding = reported.finding
     place = finding.location
@@ -56,7 +69,7 @@ def _print_finding(reported: ReportedFinding) -> None:
         heading.append(f"  ({finding.confidence} confidence)", style="dim")
     print_text(heading)
     print_text(Text(f"{printable_line(place.path)}:{place.start_line}:{place.start_column}", style="cyan"))
-    print_code(place.snippet, Syntax.guess_lexer(place.path, place.snippet), place.start_line)
+    print_code(place.snippet, _language(place.path), place.start_line)
     print_text(Text(printable(finding.description)), indent=2)
     print_text(Text(f"Fix: {printable(finding.remediation)}", style="green"), indent=2)
     if reported.fix and reported.fix.edits:
