@@ -29,6 +29,7 @@ EXAMPLES = {
         ("_includes/head_custom.html", "_includes/head_tags.html"),
         ("_includes/footer/custom.html", "_includes/tags/custom.html"),
         ("_includes/metadata-hook.html", "_includes/google-analytics.html"),
+        ("inc/widgets/tags.php", "includes/widgets/tags.php"),
     ],
     "pieces": [("resources/views/layouts/analytics.blade.php", "resources/views/layouts/app.blade.php")],
     "messages": [
