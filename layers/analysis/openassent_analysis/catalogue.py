@@ -12,8 +12,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from copy import copy
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, lru_cache
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final
@@ -75,14 +78,14 @@ class Catalogue:
 
         modules: the last words of addresses that vendors' code is imported from, by vendor id.
         """
-        self.vendors: Final = {vendor.id: vendor for vendor in vendors}
+        self.vendors = {vendor.id: vendor for vendor in vendors}
         self.general: Final = frozenset(general)
         self.exports: Final = {
             package: {name: self.vendors[vendor_id] if vendor_id else None for name, vendor_id in names.items()}
             for package, names in (exports or {}).items()
         }
-        self._by_host: Final[dict[str, list[tuple[str, Vendor]]]] = {}
-        self._by_package: Final[dict[str, Vendor]] = {}
+        self._by_host: dict[str, list[tuple[str, Vendor]]] = {}
+        self._by_package: dict[str, Vendor] = {}
         for vendor in self.vendors.values():
             for pattern in vendor.domains:
                 host, slash, path = pattern.partition("/")
@@ -156,6 +159,21 @@ class Catalogue:
                 name = name.rpartition("/")[0]
         return found
 
+    def with_own(self, vendors: Iterable[Vendor]) -> Catalogue:
+        """Returns a catalogue that also has a project's own vendors. They win over others with the same ID or host."""
+        extended = copy(self)
+        extended.vendors = {**self.vendors}
+        extended._by_host = {**self._by_host}
+        extended._by_package = {**self._by_package}
+        for vendor in vendors:
+            extended.vendors[vendor.id] = vendor
+            extended._by_package |= dict.fromkeys(vendor.packages, vendor)
+            for pattern in vendor.domains:
+                host, slash, path = pattern.partition("/")
+                others = [entry for entry in extended._by_host.get(host, ()) if entry[0] != slash + path]
+                extended._by_host[host] = sorted([(slash + path, vendor), *others], key=lambda entry: -len(entry[0]))
+        return extended
+
     def package(self, name: str) -> Vendor | None:
         return self._by_package.get(name)
 
@@ -227,8 +245,32 @@ def merged(ours: Iterable[Vendor], entities: Iterable[Vendor], general: Iterable
     yield from others
 
 
-@cache
+# The catalogue of the running scan, if its project has vendors of its own.
+_extended: ContextVar[Catalogue | None] = ContextVar("extended", default=None)
+
+
 def catalogue() -> Catalogue:
+    """Returns the shipped catalogue, with the project's own vendors inside of `own_vendors`."""
+    return _extended.get() or shipped_catalogue()
+
+
+@contextmanager
+def own_vendors(vendors: tuple[Vendor, ...]) -> Iterator[None]:
+    """Adds a project's own vendors to the catalogue."""
+    token = _extended.set(_with_own(vendors) if vendors else None)
+    try:
+        yield
+    finally:
+        _extended.reset(token)
+
+
+@lru_cache(maxsize=1)
+def _with_own(vendors: tuple[Vendor, ...]) -> Catalogue:
+    return shipped_catalogue().with_own(vendors)
+
+
+@cache
+def shipped_catalogue() -> Catalogue:
     """Returns the shipped catalogue, which is read once."""
     document, more = load_yaml(VENDORS), load_yaml(CALLS)
     general, kinds = document.pop("general"), document.pop("kinds")

@@ -31,7 +31,7 @@ _WITHOUT_USES: Final = frozenset({"manifest", "lock file", "python"})
 
 @dataclass(slots=True)
 class Following:
-    """Completes the links of a project. `again` returns its files for another look at some of them."""
+    """Completes the links of a project. `again` returns the files that are read, for another look at some of them."""
 
     links: Links
     again: Callable[[], Iterable[Entry]]
@@ -77,12 +77,12 @@ class Following:
         for path, read in self.again():
             if self._ends():
                 return
-            if prose.may_use(path) and not files.reason_to_skip(path):
+            if prose.may_use(path):
                 with suppress(Skipped):
                     for used in prose.used_in(path, read(self.limits.max_file_bytes)):
                         self.links.use(path, used)
             language = files.language_of(path.rpartition("/")[2])
-            if language is None or language in _WITHOUT_USES or files.reason_to_skip(path):
+            if language is None or language in _WITHOUT_USES:
                 continue
             try:
                 content = read(self.limits.max_file_bytes)

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from openassent_analysis.blocks import PLACE_OF_MARKUP
-from openassent_analysis.catalogue import CALLS, Vendor, catalogue
+from openassent_analysis.catalogue import CALLS, Vendor, shipped_catalogue
 from openassent_analysis.findings import CATEGORIES, SEVERITIES
 from openassent_analysis.libraries import Library, libraries
 from openassent_analysis.reading import LISTS, load_yaml, resource
@@ -204,10 +204,10 @@ def version_of(
 def other_facts() -> dict[str, Any]:
     """Returns the facts about calls, hosts, and names that no rule, vendor, or library contains."""
     lists = {name: resource(name) for name in LISTS}
-    return {**load_yaml(CALLS), "general": sorted(catalogue().general), "lists": lists}
+    return {**load_yaml(CALLS), "general": sorted(shipped_catalogue().general), "lists": lists}
 
 
 @cache
 def rules_version() -> str:
     """Returns the version of the shipped rules, which is computed once."""
-    return version_of(rules(), catalogue().vendors.values(), libraries().values(), other_facts())
+    return version_of(rules(), shipped_catalogue().vendors.values(), libraries().values(), other_facts())
