@@ -29,7 +29,9 @@ EXAMPLES = {
         ("_includes/head_custom.html", "_includes/head_tags.html"),
         ("_includes/footer/custom.html", "_includes/tags/custom.html"),
         ("_includes/metadata-hook.html", "_includes/google-analytics.html"),
+        ("inc/widgets/tags.php", "includes/widgets/tags.php"),
     ],
+    "pieces": [("resources/views/layouts/analytics.blade.php", "resources/views/layouts/app.blade.php")],
     "messages": [
         ("templates/emails/welcome.html", "templates/pages/welcome.html"),
         ("app/views/user_mailer/welcome.html.erb", "app/views/users/welcome.html.erb"),
@@ -41,7 +43,7 @@ LINES = [
     for name, examples in EXAMPLES.items()
     for line, paths in zip(PATHS[name].splitlines(), examples, strict=True)
 ]
-RUNS = {"by_convention": Runs.ALL, "hooks": Runs.PERHAPS, "messages": Runs.NEVER}
+RUNS = {"by_convention": Runs.ALL, "hooks": Runs.PERHAPS, "pieces": Runs.NEVER, "messages": Runs.NEVER}
 
 
 @each(("name", "line", "path", "near"), LINES)
