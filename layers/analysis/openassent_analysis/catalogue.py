@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from openassent_analysis.reading import load_yaml
+from openassent_analysis.vocabulary import Names, Vocabulary
 
 VENDORS: Final = Path(__file__).with_name("resources") / "vendors.yaml"
 # Generated from third-party-web by scripts/vendors.py.
@@ -93,6 +94,8 @@ class Catalogue:
         }
         for paths in self._by_host.values():
             paths.sort(key=lambda entry: -len(entry[0]))
+        self._hosts: Final = Names(self._by_host)
+        self._imported: Final = Names((*self._by_package, *self._by_module))
 
     def vendor_of(self, host: str, path: str = "") -> Vendor | None:
         """Returns the vendor of an address, or None if the catalogue doesn't contain it."""
@@ -133,6 +136,14 @@ class Catalogue:
         """Returns the host of the first address from a position on, or an empty string."""
         match = _ADDRESS.search(text, start)
         return match[1].lower() if match else ""
+
+    def may_name_host(self, vocabulary: Vocabulary) -> bool:
+        """Returns whether a text with these words may contain the name of a vendor's host."""
+        return self._hosts.may_be_in(vocabulary.lower_runs)
+
+    def may_import(self, vocabulary: Vocabulary) -> bool:
+        """Returns whether a text with these words may import a vendor's package."""
+        return self._imported.may_be_in(vocabulary.runs)
 
     def packages_in(self, text: str) -> dict[str, Vendor]:
         """Returns the vendors of the packages that a source file imports, by package name."""

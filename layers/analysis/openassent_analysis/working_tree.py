@@ -25,8 +25,8 @@ from openassent_analysis.identities import covers, dependency, identify
 from openassent_analysis.inventory.listing import Listing
 from openassent_analysis.inventory.stocktaking import Inventory, take_inventory, with_loads
 from openassent_analysis.limits import Limits
+from openassent_analysis.reading import COPIES, copy_data
 from openassent_analysis.report import ANOTHER_LOOK, Answer, Examine, Request
-from openassent_analysis.rules import rules_version
 from openassent_analysis.sandbox import Bounds, Sandbox
 from openassent_analysis.scan import analyze_folder
 
@@ -64,13 +64,12 @@ class WorkingTreeScan:
     """The result of a scan.
 
     findings: those to report, most urgent first. analysis: how many files were analyzed or skipped and why, and all
-    findings. rules_version: scans of the same files with the same version have the same findings.
+    findings.
     """
 
     findings: tuple[ReportedFinding, ...]
     analysis: Analysis
     inventory: Inventory
-    rules_version: str
 
 
 def scan(
@@ -93,8 +92,7 @@ def scan(
     """
     if not root.is_dir():
         raise NotADirectoryError(root)
-    # The processes write no bytecode, and not every installer does.
-    compileall.compile_dir(Path(__file__).parent, quiet=2)
+    _compile()
     with Sandbox(limits, BOUNDS, workers=workers or MAX_WORKERS) as sandbox:
         listed = with_conventions(list_files(root))
         listing, total = Listing(), 0
@@ -110,7 +108,17 @@ def scan(
     inventory = with_loads(inventory, analysis.loads)
     project = Project.of(inventory, analysis)
     findings = (_reported(it, project) for it in analysis.findings if only is None or it.location.path in only)
-    return WorkingTreeScan(tuple(findings), analysis, inventory, rules_version())
+    return WorkingTreeScan(tuple(findings), analysis, inventory)
+
+
+def _compile() -> None:
+    """Writes the bytecode and the copies of data files. The processes write neither, and not every installer does."""
+    package = Path(__file__).parent
+    folders = (folder for folder in os.walk(package) if not folder[0].endswith("__pycache__"))
+    newest = max(Path(folder, name).stat().st_mtime for folder, _, names in folders for name in names)
+    if os.access(package, os.W_OK) and not (COPIES.exists() and COPIES.stat().st_mtime > newest):
+        compileall.compile_dir(package, quiet=2)
+        copy_data()
 
 
 def list_files(root: Path) -> Iterator[Listed]:

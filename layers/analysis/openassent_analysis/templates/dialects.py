@@ -81,11 +81,11 @@ _BY_KIND: Final = {
     for kind, written in resource("template-languages")["languages"].items()
     if "includes" in written
 }
-_ANY: Final = re.compile(
-    r"include|extends|layout|insert|replace|<x-|render|partial|template|require|embed|import|\{>|section|snippet|component|script_tag|pack_tag"
-    r"|RenderPage|<twig:|\{#>",
-    re.IGNORECASE,
-)
+_MARKS: Final = (
+    "include", "extends", "layout", "insert", "replace", "<x-", "render", "partial", "template", "require", "embed",
+    "import", "{>", "{ >", "section", "snippet", "component", "script_tag", "pack_tag",
+    "<twig:", "{#>",
+)  # fmt: skip
 
 
 def _comments(text: str) -> Iterator[tuple[int, int]]:
@@ -103,7 +103,8 @@ def _is_inside(spans: list[tuple[int, int]], offset: int) -> bool:
 
 def find_includes(markup: Markup, kind: str) -> None:
     text = markup.text
-    if not _ANY.search(text) and "{{>" not in text and "{{ >" not in text:
+    lower = text.lower()
+    if not any(mark in lower for mark in _MARKS):
         return
     patterns = [_BRACES, _SCRIPTLETS, _INSERTED] if kind not in _BY_KIND else [_BY_KIND[kind]]
     if kind in {"Smarty", "JSP"}:
