@@ -13,7 +13,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, cached_property
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final
@@ -94,8 +94,6 @@ class Catalogue:
         }
         for paths in self._by_host.values():
             paths.sort(key=lambda entry: -len(entry[0]))
-        self._hosts: Final = Names(self._by_host)
-        self._imported: Final = Names((*self._by_package, *self._by_module))
 
     def vendor_of(self, host: str, path: str = "") -> Vendor | None:
         """Returns the vendor of an address, or None if the catalogue doesn't contain it."""
@@ -136,6 +134,14 @@ class Catalogue:
         """Returns the host of the first address from a position on, or an empty string."""
         match = _ADDRESS.search(text, start)
         return match[1].lower() if match else ""
+
+    @cached_property
+    def _hosts(self) -> Names:
+        return Names(self._by_host)
+
+    @cached_property
+    def _imported(self) -> Names:
+        return Names((*self._by_package, *self._by_module))
 
     def may_name_host(self, vocabulary: Vocabulary) -> bool:
         """Returns whether a text with these words may contain the name of a vendor's host."""

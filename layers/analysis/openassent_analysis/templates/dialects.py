@@ -6,6 +6,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 from openassent_analysis.reading import pattern_of, resource
@@ -53,6 +54,7 @@ def language_of_template(name: str) -> str | None:
     return "typescript" if "ts" in script["language"] else "javascript"
 
 
+@lru_cache(20_000)
 def dialect_of(path: str) -> Dialect | None:
     name = path.rpartition("/")[2].lower()
     rest, _, extension = name.rpartition(".")
