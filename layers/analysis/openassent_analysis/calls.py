@@ -41,11 +41,21 @@ class Shape:
     vendor: Vendor
     # A pattern for the called function.
     callee: str
-    # A pattern for the call up to the arguments that decide.
-    pattern: re.Pattern[str]
+    # An expression for the call up to the arguments that decide.
+    written: str
     # Every text with such a call contains these words.
     words: tuple[str, ...]
     alone: bool
+
+    @property
+    def pattern(self) -> re.Pattern[str]:
+        return _compiled(self.written)
+
+
+@cache
+def _compiled(written: str) -> re.Pattern[str]:
+    """Returns an expression, of which few are needed: most files call no vendor."""
+    return re.compile(written)
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +187,7 @@ def _shape(entry: Mapping[str, Any]) -> Shape:
     if "second" in entry:
         pattern += rf"[^,()]{{0,80}},\s*(?:{entry['second']})"
     words = tuple(_IDENTIFIER.findall(name or written)) if "." in written else (f"{written}(",)
-    return Shape(_vendor(entry), callee, re.compile(pattern), words, entry.get("alone", False))
+    return Shape(_vendor(entry), callee, pattern, words, entry.get("alone", False))
 
 
 def _by_name(names: Mapping[str, list[str]]) -> dict[str, Vendor]:
