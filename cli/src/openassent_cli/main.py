@@ -35,7 +35,7 @@ def _group_of(module: str) -> type[TyperGroup]:
 
     class Group(TyperGroup):
         @property
-        def commands(self) -> dict[str, Any]:  # type: ignore[override]
+        def commands(self) -> dict[str, Any]:
             return _commands_of(module)
 
         @commands.setter

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
-from openassent_analysis.catalogue import CALLS, Vendor, catalogue
+from openassent_analysis.catalogue import CALLS, Vendor, shipped_catalogue
 from openassent_analysis.reading import load_yaml
 from openassent_analysis.vocabulary import Vocabulary, wanted
 
@@ -199,7 +199,7 @@ def _vendor(entry: Mapping[str, Any]) -> Vendor:
 
 
 def _known(written: str | list[str]) -> Vendor:
-    vendors = catalogue().vendors
+    vendors = shipped_catalogue().vendors
     return next(
         vendors[vendor_id] for vendor_id in ([written] if isinstance(written, str) else written) if vendor_id in vendors
     )

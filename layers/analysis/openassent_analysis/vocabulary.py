@@ -59,8 +59,8 @@ class _Words:
         self._seen.update(run for run in new if len(run) <= _LONGEST)
         for run in runs & self._inside.keys():
             inside.update(self._inside[run])
-        found = {word for run in inside for word in self._by_run[run] if word == run or word in text}
-        return frozenset(found.union(word for word in self._without_run if word in text))
+        likely = (word for run in inside for word in self._by_run[run] if word == run or word in text)
+        return frozenset((*likely, *(word for word in self._without_run if word in text)))
 
 
 _WORDS: Final = _Words()

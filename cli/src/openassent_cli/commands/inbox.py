@@ -92,9 +92,16 @@ def accept(items: Items, reason: Reason = None, dry_run: DryRun = False) -> None
 
 
 @app.add("dismiss")
-def dismiss(items: Items, reason: Reason = None, dry_run: DryRun = False) -> None:
+def dismiss(
+    items: Items,
+    reason: Reason = None,
+    until: Annotated[
+        Duration | None, typer.Option(help="The next scan after this time, such as 90d, opens them.", parser=Duration)
+    ] = None,
+    dry_run: DryRun = False,
+) -> None:
     """Dismiss findings: they aren't worth a fix."""
-    _decide(items, "dismissed", reason, dry_run=dry_run)
+    _decide(items, "dismissed", reason, until=until, dry_run=dry_run)
 
 
 @app.add("resolve")
@@ -126,13 +133,16 @@ def issue(
         done(changed, message)
 
 
-def _decide(items: list[str], status: str, reason: str | None, *, dry_run: bool) -> None:
+def _decide(items: list[str], status: str, reason: str | None, *, until: Duration | None = None, dry_run: bool) -> None:
     """Changes the findings one after another. A finding that someone changed in the meantime stops the command."""
     with invocation().client() as client:
         changed = []
         for name in items:
             version = client.inbox.get(name).version
-            changed.append(client.inbox.update(name, status=status, version=version, reason=reason, dry_run=dry_run))
+            end = until.from_now() if until else None
+            changed.append(
+                client.inbox.update(name, status=status, version=version, reason=reason, until=end, dry_run=dry_run)
+            )
             if not invocation().json:
                 done(changed[-1], f"{name} {'would be' if dry_run else 'is'} {status}.")
     if invocation().json:

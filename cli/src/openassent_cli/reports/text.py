@@ -19,6 +19,7 @@ _LANGUAGES = {
     "yml": "yaml",
     "yaml": "yaml",
 }
+_SUPPRESSED_BY = {"comment": "comments", "rule": "rules that are off", "vendor": "accepted vendors"}
 _STYLES = {"P0": "bold white on red", "P1": "bold red", "P2": "bold yellow", "P3": "bold blue"}
 
 
@@ -26,6 +27,8 @@ def print_report(report: LocalReport) -> None:
     """Prints the findings on standard output, and a summary on standard error."""
     for reported in report.findings:
         _print_finding(reported)
+    for it in report.notes:
+        note(f"{printable_line(report.path_in_tree(it.path))}:{it.line}: {printable_line(it.text)}")
     note(summary(report))
 
 
@@ -39,6 +42,10 @@ def summary(report: LocalReport) -> str:
     parts = [f"{found} ({detail}) in {files}." if count else f"No {new}findings in {files}."]
     if report.baseline_count:
         parts.append(f"{report.baseline_count} are in the baseline.")
+    if report.suppressed:
+        by = Counter(it.suppression.kind for it in report.suppressed if it.suppression)
+        detail = ", ".join(f"{number} by {_SUPPRESSED_BY[kind]}" for kind, number in sorted(by.items()))
+        parts.append(f"{counted(len(report.suppressed), 'finding')} suppressed: {detail}.")
     if report.skipped:
         reasons = (
             f"{reason} {number:,} (such as {printable_line(report.skipped_examples[reason][0])})"
