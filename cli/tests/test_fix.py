@@ -27,7 +27,6 @@ def folder_of(path: Path, **report: Any) -> EditedFolder:
         "analyzed": 1,
         "skipped": {},
         "skipped_examples": {},
-        "rules_version": "1",
     }
     return EditedFolder(LocalReport(**{**values, "folder": path, "scanned_at": time.time_ns(), **report}))
 

@@ -10,7 +10,7 @@ from typing import Any
 from openassent_analysis import working_tree
 from openassent_analysis.findings import Finding, Note
 from openassent_analysis.project_file import InvalidProjectFile
-from openassent_analysis.rules import rules
+from openassent_analysis.rules import rules, rules_version
 from openassent_analysis.sandbox import SandboxUnavailable
 from openassent_analysis.selection import EVERYTHING, InvalidGlob, Selection
 from openassent_analysis.working_tree import EarlierFinding, ReportedFinding, compare, read_baseline
@@ -33,7 +33,6 @@ class LocalReport:
     analyzed: int
     skipped: Mapping[str, int]
     skipped_examples: Mapping[str, Sequence[str]]
-    rules_version: str
     folder: Path
     scanned_at: int
     prefix: str = ""
@@ -46,7 +45,7 @@ class LocalReport:
 
     def as_json(self) -> dict[str, Any]:
         return {
-            "rulesVersion": self.rules_version,
+            "rulesVersion": rules_version(),
             "analyzedFiles": self.analyzed,
             "skipped": dict(self.skipped),
             "skippedExamples": dict(self.skipped_examples),
@@ -113,7 +112,6 @@ def scan_folder(
         analyzed=scan.analysis.files_analyzed,
         skipped=scan.analysis.skipped,
         skipped_examples=scan.analysis.skipped_examples,
-        rules_version=scan.rules_version,
         folder=folder,
         scanned_at=scanned_at,
         suppressed=scan.suppressed,

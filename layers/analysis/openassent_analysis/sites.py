@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import Final
-
-from ast_grep_py import Config, SgNode
+from typing import TYPE_CHECKING, Final
 
 from openassent_analysis import entries
 from openassent_analysis.entries import Runs
@@ -15,7 +13,11 @@ from openassent_analysis.limits import Limits
 from openassent_analysis.reading import resource
 from openassent_analysis.report import MAX_TRAITS
 from openassent_analysis.site_configuration import has_theme
-from openassent_analysis.sources import Source
+
+if TYPE_CHECKING:
+    from ast_grep_py import Config, SgNode
+
+    from openassent_analysis.sources import Source
 
 # Traits of a site. The others are the plugins that it lists.
 _NUXT_2: Final = "nuxt 2"

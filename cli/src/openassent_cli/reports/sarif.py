@@ -12,7 +12,7 @@ from urllib.parse import quote
 from openassent_analysis.findings import COMMENT
 from openassent_analysis.fixes import Edit, Fix
 from openassent_analysis.kinds import NOT_ASSESSED
-from openassent_analysis.rules import Rule, rules
+from openassent_analysis.rules import Rule, rules, rules_version
 from openassent_analysis.working_tree import ReportedFinding
 from openassent_cli.invocation import invocation
 from openassent_cli.local import LocalReport
@@ -41,7 +41,7 @@ def log(report: LocalReport) -> dict[str, Any]:
     order = {rule_id: index for index, rule_id in enumerate(worst)}
     driver = {
         "name": "Assent",
-        "version": report.rules_version,
+        "version": rules_version(),
         "informationUri": documentation,
         "rules": [_rule(known[rule_id], severity, documentation) for rule_id, severity in worst.items()],
     }
