@@ -57,8 +57,8 @@ class TestInclude:
             assert EVERYTHING.reason_to_skip(path) is not None
             assert selection.reason_to_skip(path) is None
         assert selection.reason_to_skip("tests/a.js") == "test or example"
-        beside = [("package.json", Path(), None), ("demo/a.js", Path(), None), ("samples/a.js", Path(), None)]
-        reasons = {path: reason for path, _, reason in selection.with_conventions(beside)}
+        listed = [("package.json", Path(), None), ("demo/a.js", Path(), None), ("samples/a.js", Path(), None)]
+        reasons = {path: reason for path, _, reason in selection.with_conventions(listed)}
         assert reasons == {"package.json": None, "demo/a.js": None, "samples/a.js": "test or example"}
 
     def test_brings_back_neither_excluded_files_nor_the_data_of_the_repository(self):
