@@ -21,11 +21,11 @@ from openassent_analysis.reading import resource
 from openassent_analysis.report import DATA, MAX_ADDRESSES, Address
 from openassent_analysis.sources import IMPORTS, NAME_AND_ALIAS, Source
 from openassent_analysis.values import members_of, values
-from openassent_analysis.vocabulary import wanted as first_words
+from openassent_analysis.vocabulary import sought
 
 # The language of a file of data, which is read only for the addresses in it.
 _OF_ANGULAR: Final = ".component.html"
-_LOADS: Final = first_words(resource("frameworks")["loads"].splitlines())
+_LOADS: Final = sought(resource("frameworks")["loads"].splitlines())
 _PLACE: Final = re.compile(
     r"""(?:\bsrc\]?["']?\s{0,4}[:=,]\s{0,4}|[sS]cript\w{0,30}\(\s{0,4}|`(?=\$\{))["']?\{?\s{0,4}(?:(?:`(?:https?:)?(?://)?|["'](?:https?:)?//["']\s?\+\s?)?(?:\$\{)?\s{0,2})?"""
     r"""(?P<name>[A-Za-z_$][\w$]{0,60}(?:\.[A-Za-z_$][\w$]{0,60}){0,4})"""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from openassent_analysis.catalogue import CALLS, Vendor, shipped_catalogue
 from openassent_analysis.reading import load_yaml
-from openassent_analysis.vocabulary import Vocabulary, wanted
+from openassent_analysis.vocabulary import Vocabulary, sought
 
 if TYPE_CHECKING:
     from ast_grep_py import Config
@@ -73,7 +73,7 @@ class Calls:
     def __init__(self, document: Mapping[str, Any]) -> None:
         self.shapes: Final = tuple(map(_shape, document["calls"]))
         self._by_word: Final = _grouped(self.shapes)
-        self._first_words: Final = wanted(word for word, _ in self._by_word)
+        self._first_words: Final = sought(word for word, _ in self._by_word)
         self._paths: Final = tuple(
             _Place(_vendor(entry), re.compile(entry["path"]), tuple(entry["words"])) for entry in document["paths"]
         )
@@ -85,7 +85,7 @@ class Calls:
         for place in (*self._paths, *self._elements):
             for word in place.words:
                 self._of_word.setdefault(word, []).append(place.vendor)
-        self._words_of_places: Final = wanted(self._of_word)
+        self._words_of_places: Final = sought(self._of_word)
         self.plugins: Final = _by_name(document["plugins"])
         self.registry: Final = _by_name(document["registry"])
         self._settings: Final = tuple(

@@ -31,7 +31,7 @@ from openassent_analysis.report import MAX_LOADS, Load, Match, has_loader
 from openassent_analysis.rules import Rule, rules
 from openassent_analysis.sources import Source
 from openassent_analysis.templates.reading import read_template
-from openassent_analysis.vocabulary import wanted
+from openassent_analysis.vocabulary import sought
 
 # The text that templates write.
 PAGES: Final = frozenset({"html", "javascript", "typescript"})
@@ -47,7 +47,7 @@ class Triggers:
             for rule in every
             if rule.engine == "syntax"
         ]
-        self._words: Final = wanted(word for rule, *_ in self._syntax for word in (*rule.triggers, *rule.requires))
+        self._words: Final = sought(word for rule, *_ in self._syntax for word in (*rule.triggers, *rule.requires))
 
     def possible(self, source: Source) -> list[Rule]:
         present = source.vocabulary.present(self._words)

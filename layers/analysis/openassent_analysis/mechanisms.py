@@ -15,7 +15,7 @@ from openassent_analysis.gates.options import GOOGLE_STARTS, denied_by_default, 
 from openassent_analysis.reading import pattern_of, resource
 from openassent_analysis.report import Load
 from openassent_analysis.sources import Source
-from openassent_analysis.vocabulary import wanted
+from openassent_analysis.vocabulary import sought
 
 _MANAGERS: Final = "consent-management"
 _IMPORT: Final = re.compile(r"""(?:from|import|require\(|import\()\s{0,9}["']([^"'\n]{2,100})["']""")
@@ -28,7 +28,7 @@ _ACCESS: Final = re.compile(
 )
 _KEY_CONSTANT: Final = re.compile(r"""[\w$]{1,60}\s{0,5}[=:]\s{0,5}["'`]([\w.:-]{4,60})["'`]""")
 _STORAGE: Final = pattern_of(resource("consent-words")["storage"])
-_WORDS: Final = wanted(resource("consent-words")["marks"])
+_WORDS: Final = sought(resource("consent-words")["marks"])
 # The project's own banner: an element, a component, or the module or partial that contains it.
 _NAME: Final = (
     r"[cC]ookies?[-_]?(?:[cC]onsent|[bB]anner|[bB]ar|[nN]otice|[mM]odal|[pP]opup|[dD]ialog|[pP]olicy[-_]?[bB]anner"
@@ -39,7 +39,7 @@ _BANNER: Final = re.compile(
     r"""|<(?:[\w-]{0,30}[-.])?|["'][\w@./:-]{0,80}[/:]|["'])"""
     rf"{_NAME}"
 )
-_ELEMENTS: Final = wanted(resource("consent-words")["elements"])
+_ELEMENTS: Final = sought(resource("consent-words")["elements"])
 # Plugins whose names end with a consent manager's.
 _PLUGIN: Final = re.compile(r"-plugin-[\w-]{0,40}(?:onetrust|cookiebot|usercentrics|osano|cookie-?consent|gdpr)[\"']")
 _BANNER_NAME: Final = re.compile(_NAME)

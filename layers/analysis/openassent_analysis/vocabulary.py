@@ -66,7 +66,7 @@ class _Words:
 _WORDS: Final = _Words()
 
 
-def wanted(words: Iterable[str]) -> frozenset[str]:
+def sought(words: Iterable[str]) -> frozenset[str]:
     """Returns the words, which all texts are searched for from now on. They have no blanks."""
     kept = frozenset(words)
     _WORDS.add(kept)
