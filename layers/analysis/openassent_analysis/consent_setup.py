@@ -14,7 +14,6 @@ from openassent_analysis.places import BODY, CHILD, IMPORT, MAX_TEXT, STATEMENT,
 _MODE: Final = ("mode: 'offline'", "or 'hosted' with a backendURL, which also keeps a record of the choices")
 _REACT: Final = frozenset({"react", "create-react-app", "gatsby", "remix", "react-router", "tanstack-start"})
 _TYPED: Final = frozenset({".ts", ".tsx", ".mts", ".vue", ".svelte", ".astro"})
-_STORE: Final = "const { consentStore } = getOrCreateConsentRuntime(options);"
 # Folders whose files are pages.
 _PAGES: Final = frozenset({"pages", "routes"})
 _ENVIRONMENT: Final = re.compile(r"\{(process\.env\.\w{1,80}|import\.meta\.env\.\w{1,80})!?\}")
@@ -209,10 +208,17 @@ def _code(framework: str, script: _Script, *, typed: bool, starts: bool) -> str:
         return runtime([mode, *options], imports, starter, names=_names(typed=typed and starts))
     if not starts:
         return provider(framework, [mode, *options], imports, wraps=False)
-    shared = f"const options = {{ {_MODE[0]} }}{' as const' if typed else ''};"
-    starter = [f"// {_MODE[1].removeprefix('or ')}", shared, _STORE, "", *starter]
+    constant, names = (" as const", " as AllConsentNames[]") if typed else ("", "")
+    shared = [
+        "const options = {",
+        f"  {_MODE[0]}{constant}, // {_MODE[1]}",
+        f"  consentCategories: ['necessary', '{script.category}']{names},",
+        "};",
+        "const { consentStore } = getOrCreateConsentRuntime(options);",
+        "",
+    ]
     imports = [f"import {_names(typed=typed)} from 'c15t';"]
-    return provider(framework, ["...options,", *options], imports, starter, wraps=False)
+    return provider(framework, ["...options,"], imports, [*shared, *starter], wraps=False)
 
 
 def provider(

@@ -99,7 +99,8 @@ def _edit(path: str, lines: dict[int, str], changes: Sequence[tuple[int, int, in
         if stops > ends:
             raise Unsafe
         after, ends = after[:begins] + text + after[stops:], begins
-    return Edit(path, first, before, after)
+    # The last line break isn't a part of either.
+    return Edit(path, first, before.removesuffix("\r"), after.removesuffix("\r"))
 
 
 def insertion(place: Place, at: int, code: str) -> Change:

@@ -11,10 +11,11 @@ import time
 from collections.abc import Iterator
 from itertools import islice
 
-from openassent_analysis import addresses, files, libraries, site_configuration
+from openassent_analysis import addresses, files, libraries, project_file, site_configuration
 from openassent_analysis.calls import calls
-from openassent_analysis.catalogue import catalogue
+from openassent_analysis.catalogue import catalogue, own_vendors
 from openassent_analysis.choices import choices_in
+from openassent_analysis.comments import ignores_in
 from openassent_analysis.engine import analyze_source, locate, source_of, triggers
 from openassent_analysis.fingerprints import Fingerprints
 from openassent_analysis.gates import providers
@@ -24,7 +25,8 @@ from openassent_analysis.inventory.technologies import technologies
 from openassent_analysis.libraries import families
 from openassent_analysis.limits import Limits
 from openassent_analysis.mechanisms import asks_for_consent, consent_managers, sets_consent_mode
-from openassent_analysis.report import ADDRESSES, GIVEN, MAX_LOADS, USES, Load, Match, Report
+from openassent_analysis.report import ADDRESSES, GIVEN, MAX_LOADS, OWN_VENDORS, USES, Load, Match, Report
+from openassent_analysis.selection import read_vendors
 from openassent_analysis.setups import setups_of
 from openassent_analysis.sites import traits_of, traits_of_manifest
 from openassent_analysis.sources import Source
@@ -46,8 +48,14 @@ def load() -> None:
 
 def examine(path: str, language: str, content: bytes, limits: Limits) -> Report:
     """Returns the report on a file. Raises Skipped if it isn't handwritten text or costs too much to analyze."""
+    if language.startswith(OWN_VENDORS):
+        vendors, _, language = language.removeprefix(OWN_VENDORS).partition("\n")
+        with own_vendors(read_vendors(vendors)):
+            return examine(path, language, content, limits)
     deadline = time.thread_time() + limits.max_seconds_per_file
     text = files.decode(content)
+    if language == project_file.LANGUAGE:
+        return Report(text.count("\n") + 1, settings=project_file.parsed(text))
     if language == inventory.LANGUAGE:
         return Report(text.count("\n") + 1, parts=inventory.parts_of(path, text))
     if language in {"manifest", "lock file"}:
@@ -56,6 +64,10 @@ def examine(path: str, language: str, content: bytes, limits: Limits) -> Report:
         return _examine_uses(path, text, language, limits, deadline)
     if language.startswith(ADDRESSES):
         return _examine_addresses(path, text, language, limits)
+    return _examine_source(path, text, language, limits, deadline)
+
+
+def _examine_source(path: str, text: str, language: str, limits: Limits, deadline: float) -> Report:
     given = ""
     if language.startswith(GIVEN):
         _, language, given = language.split(" ", 2)
@@ -65,6 +77,7 @@ def examine(path: str, language: str, content: bytes, limits: Limits) -> Report:
         report = Report(text.count("\n") + 1, asks_for_consent(source), own_names=sorted(configured_names(text)))
         _add_settings(report, source, limits)
         _add_markup(report, source, limits)
+        report.ignores = ignores_in(source) if report.matches else []
         return report
     lines = files.check_lines(path, text, limits, language)
     files.check_author(path, text, language)
@@ -82,6 +95,7 @@ def examine(path: str, language: str, content: bytes, limits: Limits) -> Report:
     report.own_names = sorted(configured_names(text) if site_configuration.names_site(path) else source.own_names)
     if site_configuration.configures(path, text):
         _add_settings(report, source, limits)
+    report.ignores = ignores_in(source) if report.matches else []
     return report
 
 

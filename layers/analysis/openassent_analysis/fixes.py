@@ -49,9 +49,15 @@ _C15T: Final = "c15t"
 _GOOGLE: Final = frozenset({"google-analytics", "google-ads", "google-tag-manager"})
 _MAJOR: Final = re.compile(r"\d+")
 _WORD: Final = re.compile(r"[^a-z0-9]")
+# A player's address up to its query, which may have expressions of a template.
+_VIMEO: Final = r"(?P<before>//player\.vimeo\.com/video/(?:[\w.-]|\{\{[^\"'{}]{1,80}\}\}){1,80})"
+# What to look for in the address of a player, and what takes its place so that the player sets no cookies.
 _PLAYERS: Final = {
-    "youtube": (re.compile(r"(?<=//)(?:www\.)?youtube\.com(?=/embed/)"), "www.youtube-nocookie.com"),
-    "vimeo": (re.compile(r"(?<=//player\.vimeo\.com/video/)(\d{1,12})(?=[\"'])"), r"\g<1>?dnt=1"),
+    "youtube": [(re.compile(r"(?<=//)(?:www\.)?youtube\.com(?=/embed/)"), "www.youtube-nocookie.com")],
+    "vimeo": [
+        (re.compile(rf"{_VIMEO}(?=[\"'])"), r"\g<before>?dnt=1"),
+        (re.compile(rf"{_VIMEO}\?(?=\w)"), r"\g<before>?dnt=1&"),
+    ],
 }
 
 
@@ -145,9 +151,12 @@ def _without_cookies(tag: Tag) -> Fix | None:
     """Returns a fix for a player: edits of its address, so that it sets no cookies until it is played, or code."""
     if tag.vendor.id not in _PLAYERS:
         return None
-    pattern, host = _PLAYERS[tag.vendor.id]
-    found = [(place, pattern.search(place.text, *place.parts["tag"])) for place in tag.elements]
-    changes = [Change(place, *address.span(), address.expand(host)) for place, address in found if address]
+    changes = [
+        Change(place, *found.span(), found.expand(instead))
+        for place in tag.elements
+        for pattern, instead in _PLAYERS[tag.vendor.id]
+        if (found := pattern.search(place.text, *place.parts["tag"]))
+    ]
     summary = f"The player of {tag.vendor.name} sets no cookies before it is played."
     if len(changes) == len(tag.elements) and (edits := tag.edits(changes)):
         return Fix(f"{summary} It still receives the visitor's address.", tag.language, "", (), edits)
@@ -225,7 +234,7 @@ def _waiting(tag: Tag, place: Place, library: Mapping[str, Any], purpose: str) -
     """Yields the changes by which a call waits for the library. Raises Unsafe."""
     starts = library.get("starts")
     imports = [it for it in tag.places if it.kind == IMPORT]
-    if starts is None or tag.vendor.id in _known()["waits"]:
+    if starts is None or tag.vendor.id in _known()["waits"] or "branch" in place.parts:
         raise Unsafe
     name = "".join(part.capitalize() for part in tag.vendor.id.split("-"))
     condition = starts["condition"].replace("{PURPOSE}", purpose)

@@ -24,6 +24,7 @@ _TAGS: Final = frozenset({"start_tag", "self_closing_tag"})
 _JSX: Final = frozenset({"jsx_opening_element", "jsx_self_closing_element"})
 _AROUND: Final = frozenset({"jsx_element", "jsx_fragment"})
 _SCRIPT_NAMES: Final = frozenset({"script", "Script"})
+_HOLDS_STATEMENTS: Final = frozenset({"program", "statement_block", "if_statement", "else_clause"})
 _HEADS: Final = frozenset({"head", "Head"})
 _NAMES: Final[Config] = {"rule": {"kind": "identifier"}}
 _LONGEST_LINE_BEFORE: Final = 200
@@ -185,12 +186,15 @@ def _statement(candidate: Candidate) -> Place | None:
     if node.kind() != "call_expression" or statement is None or statement.kind() != "expression_statement":
         return None
     around = statement.parent()
-    if around is None or around.kind() not in {"program", "statement_block"}:
+    if around is None or around.kind() not in _HOLDS_STATEMENTS:
         return None
     start, end = block.start + statement.range().start.index, block.start + statement.range().end.index
-    if source_range := _plain_range(candidate.source, start, end):
-        return _of_lines(candidate.source, STATEMENT, source_range, source_range, {})
-    return None
+    span = _plain_range(candidate.source, start, end)
+    if span is None:
+        return None
+    # Only one statement can take its place.
+    parts = {} if around.kind() in {"program", "statement_block"} else {"branch": span}
+    return _of_lines(candidate.source, STATEMENT, span, span, parts)
 
 
 def _plain_range(source: Source, start: int, end: int) -> Range | None:

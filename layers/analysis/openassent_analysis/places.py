@@ -31,7 +31,8 @@ class Place(NamedTuple):
     """An element or a statement. All ranges are offsets in `text`, whole lines that begin with line `line` of the file.
 
     parts: of an element, its start tag as `tag`, its `name`, the `noscript` around it, itself as `head` if it is in one
-    and as `started` if it only uses what other elements load, and each attribute by its name with `@` before it.
+    and as `started` if it only uses what other elements load, and each attribute by its name with `@` before it. Of a
+    statement, itself as `branch` if it is one without braces.
     """
 
     kind: str
