@@ -52,6 +52,7 @@ from openassent_analysis import (
 from openassent_analysis.blocks import Block
 from openassent_analysis.calls import calls as vendor_calls
 from openassent_analysis.catalogue import catalogue
+from openassent_analysis.choices import choices_in
 from openassent_analysis.examine import examine
 from openassent_analysis.gates import options
 from openassent_analysis.gates.texts import implied_by_text
@@ -106,12 +107,17 @@ def _sources(text: str) -> Iterator[Source]:
 def _read_sources(text: str) -> None:
     """Reads the properties of a file that don't need its syntax tree."""
     for source in _sources(text):
-        _ = source.addresses, source.packages, source.imported, source._line_starts
+        _ = source.addresses, source.packages, source.imported, source.holders, source._line_starts
         source.template_conditions(len(text) // 2)
         mechanisms.asks_for_consent(source)
         mechanisms.sets_consent_mode(source)
         addresses.wanted(source)
         engine.triggers().possible(source)
+
+
+def _read_choices(text: str) -> None:
+    for path, language in (("a.php", "html"), ("a.py", "python")):
+        choices_in(path, f"function agreed() {{ return $_COOKIE['cookie_consent'] {text}; }} {text}", language)
 
 
 def _fold(text: str) -> None:
@@ -328,6 +334,7 @@ PARSERS: dict[str, Call | tuple[Call, int]] = {
     "addresses of other files": _addresses,
     "constants": _fold,
     "templates": _read_templates,
+    "choices of server code": _read_choices,
     "gates of templates": lambda text: implied_by_text(text, holds=True),
     "options of consent libraries": _read_options,
     "places": _locate,
