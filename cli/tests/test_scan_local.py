@@ -13,6 +13,7 @@ from cli.tests.support.shell import run, run_git
 from openassent_cli.problems import Exit
 from tests.support.sarif import check_sarif
 
+SERVICE = "https://api.acme.example"
 TRACKER = '<script async src="https://www.googletagmanager.com/gtag/js?id=G-12345"></script>\n'
 # The project asks for consent, so only the tracker itself is a finding.
 BANNER = '<script id="Cookiebot" src="https://consent.cookiebot.com/uc.js" data-cbid="00000000-0000"></script>\n'
@@ -75,7 +76,9 @@ class TestFormats:
         assert "new.html:3:" in ended.stdout
         assert "googletagmanager.com/gtag/js?id=G-67890" in ended.stdout
         assert "\n  Fix: " in ended.stdout
-        assert "\n  https://api.assent.example/docs/rules/analytics-loaded\n" in ended.stdout
+        assert "\n  Rule: analytics-loaded\n" in ended.stdout
+        ended = run("scan local web", ASSENT_BASE_URL=SERVICE)
+        assert f"\n  {SERVICE}/docs/rules/analytics-loaded\n" in ended.stdout
         assert re.fullmatch(r"2 findings \(1 P1, 1 P2\) in 3 files\.\n", ended.stderr)
 
     def test_json_and_sarif_and_annotations_have_the_same_findings(self, tree: Path):
@@ -96,7 +99,10 @@ class TestFormats:
         assert "Google" not in str(rule["fullDescription"]) + str(rule["help"])
         assert all("Google" in it["message"]["text"] for it in results)
         assert [it["properties"]["vendors"] for it in results] == [["Google Analytics"]] * 2
-        assert rule["helpUri"] == "https://api.assent.example/docs/rules/analytics-loaded"
+        assert "helpUri" not in rule
+        log = run("scan local web --format sarif --quiet", ASSENT_BASE_URL=SERVICE).json
+        check_sarif(log, {"web/new.html", "web/old.html"})
+        assert log["runs"][0]["tool"]["driver"]["rules"][0]["helpUri"] == f"{SERVICE}/docs/rules/analytics-loaded"
         # The edits are those of `assent fix`: whole lines.
         replacements = [it["fixes"][0]["artifactChanges"][0]["replacements"] for it in results]
         assert [part["deletedRegion"]["startLine"] for (part,) in replacements] == [3, 3]
