@@ -254,3 +254,45 @@ class TestCi:
         ended = run("ci --base main", ASSENT_API_KEY="assent_x")
         assert ended.stderr.startswith("API keys can't read scans, so the working tree is scanned here.\n")
         assert "web/new.html:3" in ended.stdout
+
+
+class TestSuppressions:
+    SILENT = PAGE.replace(TRACKER, f"<!-- assent-ignore: analytics-loaded -- Only counts -->\n{TRACKER}")
+
+    def test_are_counted_and_are_in_sarif_and_json(self, tree: Path):
+        (tree / "web" / "new.html").write_text(self.SILENT)
+        report = run("scan local --format json --quiet").json
+        assert [it["location"]["path"] for it in report["findings"]] == ["web/old.html"]
+        [suppressed] = report["suppressed"]
+        assert suppressed["suppression"] == {"kind": "comment", "reason": "Only counts"}
+        assert "1 finding suppressed: 1 by comments." in run("scan local").stderr
+        log = run("scan local --format sarif --quiet").json
+        check_sarif(log, {"web/new.html", "web/old.html"})
+        assert [it.get("suppressions") for it in log["runs"][0]["results"]] == [
+            None,
+            [{"kind": "inSource", "justification": "Only counts"}],
+        ]
+
+    def test_without_a_reason_are_a_note(self, tree: Path):
+        (tree / "web" / "new.html").write_text(self.SILENT.replace(" -- Only counts", ""))
+        assert (
+            "web/new.html:3: An assent-ignore comment has no effect without a reason." in run("scan local web").stderr
+        )
+        log = run("scan local --format sarif --quiet").json
+        check_sarif(log, {"web/new.html", "web/old.html"})
+        texts = [it["message"]["text"] for it in log["runs"][0]["invocations"][0]["toolExecutionNotifications"]]
+        assert any("no effect without a reason" in text for text in texts)
+
+    def test_of_the_repositorys_settings_apply_to_a_folder_in_it(self, tree: Path):
+        (tree / ".assent.yml").write_text(
+            "exclude: [/web/new.html]\naccept: [{vendor: google-analytics, reason: Ours}]"
+        )
+        report = run("scan local web --format json --quiet").json
+        assert (report["findings"], report["skipped"]["excluded"]) == ([], 1)
+        assert [it["suppression"] for it in report["suppressed"]] == [{"kind": "vendor", "reason": "Ours"}]
+
+    def test_in_a_wrong_file_end_the_scan(self, tree: Path):
+        (tree / ".assent.yml").write_text("severity:\n  no-such-rule: off\n")
+        refused = run("scan local web")
+        assert refused.code == Exit.USAGE
+        assert ".assent.yml, line 2: severity.no-such-rule: there is no such rule." in refused.stderr

@@ -150,7 +150,7 @@ class Coverage(Wire):
 
     files: int = Field(
         ge=0,
-        description="The number of files in the scanned folder, or in the part of it that was read: see `incomplete`.",
+        description="The number of files in the scanned folder, or in the part that was read: see `incomplete`.",
         examples=[412],
     )
     analyzed_files: int = Field(description="The number of files that were analyzed.", ge=0, examples=[398])
@@ -162,9 +162,16 @@ class Coverage(Wire):
         "first. A scan without findings says nothing about files that weren't assessed."
     )
     incomplete: str | None = Field(
-        description="What the scan left out because the repository is larger than a scan reads, for people. Null if it "
-        "left out nothing. Findings in files that weren't analyzed stay as they are.",
+        description="What the scan left out because the repository is too large, for people. Null if nothing. "
+        "Findings in files that weren't analyzed stay as they are.",
         examples=[None],
+    )
+    suppressed: dict[str, dict[str, int]] = Field(
+        description="The number of findings that a `comment`, `rule`, or `vendor` suppresses, by rule.",
+        examples=[{"comment": {"session-replay-loaded": 2}}],
+    )
+    notes: list[str] = Field(
+        description="Comments and settings without effect, for people.", examples=[["a.js, line 3: …"]]
     )
 
 

@@ -116,6 +116,9 @@ def _text(scan: ScanItem, new: list[FindingItem], fixed: list[FindingItem]) -> s
         lines = ["This change adds no findings.", ""]
     if scan.coverage and scan.coverage.incomplete:
         lines += ["**This scan is incomplete**: the repository is larger than a scan reads.", ""]
+    suppressed = scan.coverage.suppressed_findings if scan.coverage else 0
+    if suppressed:
+        lines += [f"{_counted(suppressed, 'finding')} suppressed by comments or `.assent.yml`.", ""]
     lines.append(f"Scanned commit {scan.head_commit_sha[:7]}, compared with the last scan of the production branch.")
     return "\n".join(lines)[:TEXT_LIMIT]
 

@@ -28,14 +28,22 @@ from controlplane.scans.history import Absence, HistoryItem, list_history, publi
 from controlplane.scans.items import PREVIEW_FINDINGS, ScanItem
 from openassent_analysis import Analysis, Finding
 from openassent_analysis.catalogue import catalogue
+from openassent_analysis.findings import COMMENT, RULE, VENDOR, Suppression
 from openassent_analysis.fixes import Project, fix_for
 from openassent_analysis.identities import identify
+from openassent_analysis.selection import PROJECT_FILE
 from scan_execution import identities
 from scan_execution.identities import Baseline, Sight, Unread, read_baseline
 from scan_execution.uses import catalogue_vendor, publish_unlocked_uses, publish_uses
 
 # Ignoring a vendor is about loading it. It doesn't excuse personal data in code that calls the vendor.
 _CATEGORIES = frozenset({"trackers", "banner"})
+
+_SUPPRESSED_BY = {
+    COMMENT: "A comment in the code suppresses it:",
+    RULE: f"{PROJECT_FILE} suppresses it:",
+    VENDOR: f"{PROJECT_FILE} accepts the vendor:",
+}
 
 type Decisions = Mapping[str, VendorDecision]
 
@@ -57,15 +65,26 @@ class Identified(NamedTuple):
 def _identify(scan: ScanItem, result: Analysis, unread: Unread) -> Identified:
     sight = sight_of(scan, result, unread)
     history = list_history(scan.repository_id)
-    found = [*{finding.fingerprint: finding for finding in result.findings}.values()]
-    fingerprints = identify(found, history, sight.misses)
-    by_fingerprint = {fingerprints[finding.fingerprint]: finding for finding in found}
+    found = {finding.fingerprint: finding for finding in result.findings}
+    suppressed = {it.finding.fingerprint: it for it in result.suppressed if it.finding.fingerprint not in found}
+    # A suppressed finding keeps its identity, so that no other one continues it.
+    fingerprints = identify([*found.values(), *(it.finding for it in suppressed.values())], history, sight.misses)
+    by_fingerprint = {fingerprints[it]: finding for it, finding in found.items()}
+    sight = sight._replace(
+        silenced={fingerprints[it]: _silence(finding.suppression) for it, finding in suppressed.items()}
+    )
     current = {
         fingerprint: identities.found_again(scan, finding, fingerprint, history.get(fingerprint), sight.linked)
         for fingerprint, finding in by_fingerprint.items()
     }
     places = Counter(fingerprints[finding.fingerprint] for finding in result.findings)
     return Identified(sight, history, read_baseline(scan), by_fingerprint, current, places)
+
+
+def _silence(suppression: Suppression) -> str:
+    """Returns why an inbox item is resolved whose finding is suppressed."""
+    by = _SUPPRESSED_BY[suppression.kind]
+    return f"{by} {suppression.reason}"
 
 
 def publish_findings(scan: ScanItem, lease: Lease, result: Analysis, unread: Unread, project: Project) -> ScanItem:
@@ -110,7 +129,9 @@ def publish_findings(scan: ScanItem, lease: Lease, result: Analysis, unread: Unr
     findings.delete_attempts_before(scan.scan_id, lease.attempt)
     if baseline.scan is None:
         return scan
-    return replace(scan, comparison=baseline.compare(current.keys(), sight, sum(issue.is_new for issue in kept)))
+    return replace(
+        scan, comparison=baseline.compare({*current, *sight.silenced}, sight, sum(issue.is_new for issue in kept))
+    )
 
 
 def _with_visible_first(issues: Sequence[FindingItem], items: Mapping[str, InboxItem]) -> list[FindingItem]:
@@ -143,7 +164,7 @@ def compare(scan: ScanItem, lease: Lease, result: Analysis, unread: Unread, proj
         scan,
         finding_count=sum(places[issue.fingerprint] for issue in new),
         issue_count=len(kept),
-        comparison=baseline.compare(found.keys(), sight),
+        comparison=baseline.compare({*found, *sight.silenced}, sight),
     )
 
 
@@ -153,7 +174,8 @@ def sight_of(scan: ScanItem, result: Analysis, unread: Unread) -> Sight:
     linked = {link.project_id for link in repository.links} if repository else set()
     uncertain = result.uncertain.union(unread.paths)
     read = None if unread.is_complete else frozenset(result.paths)
-    return Sight(scan.project_id, scan.root_directory, uncertain, linked, result.asks_for_consent, read)
+    asks = result.asks_for_consent
+    return Sight(scan.project_id, scan.root_directory, uncertain, linked, asks, read, result.selection)
 
 
 def decisions_of(scan: ScanItem) -> Decisions:
@@ -193,7 +215,7 @@ def _refresh_hidden(hidden: Sequence[tuple[FindingItem, Discovery]], items: Mapp
         if item is None:
             if not discovery.settled:
                 new.add(finding.fingerprint)
-        elif item.status == "resolved" or (item.status == "open" and discovery.settled):
+        elif item.status == "resolved" or item.dismissed_until or (item.status == "open" and discovery.settled):
             dispatch(*publications.refresh_status(discovery))
     return new
 
@@ -212,7 +234,7 @@ def _resolve_missing(
     ]
     put_history(lease, [*gone, *elsewhere])
     earlier = [it for it in history.values() if it.unsettled]
-    dispatch(*resolve_gone(scan, lease, [*gone, *earlier]))
+    dispatch(*resolve_gone(scan, lease, [*gone, *earlier], sight.silenced))
 
 
 def to_issue(scan: ScanItem, finding: Finding, known: HistoryItem, project: Project) -> FindingItem:

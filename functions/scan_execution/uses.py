@@ -65,8 +65,9 @@ def _found(scan: ScanItem, inventory: Inventory, readable: Iterable[FindingItem]
             places[vendor.id].setdefault((place.path, place.package), place)
     found = {vendor.id: FoundVendor(vendor.name, vendor.category) for vendor in inventory.vendors}
     for vendor_id, listed in places.items():
-        known = found.get(vendor_id) or catalogue().vendors[vendor_id]
-        found[vendor_id] = FoundVendor(known.name, known.category, tuple(listed.values()))
+        known = found.get(vendor_id) or catalogue().vendors.get(vendor_id)
+        if known is not None:  # a vendor of the project's own is known only while it is scanned
+            found[vendor_id] = FoundVendor(known.name, known.category, tuple(listed.values()))
     return found
 
 

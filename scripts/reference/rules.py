@@ -41,14 +41,14 @@ class Example(NamedTuple):
 def rule_pages(environment: Environment, brand: str, style: str) -> Iterator[tuple[str, str]]:
     """Yields the name and the text of each page: rules.html, which lists the rules, and rule.ID.html."""
     shown = {"brand": brand, "style": style}
-    known = _texts()
+    known = texts()
     by_category = defaultdict(list)
-    for rule in sorted(documented(), key=lambda rule: rule.id):
+    for rule in sorted(rules(), key=lambda rule: rule.id):
         by_category[rule.category].append(rule)
     categories = {known["categories"][name]["title"]: by_category[name] for name in CATEGORIES if by_category[name]}
     yield "rules.html", environment.get_template("rules.html").render(categories=categories, **shown)
     page = environment.get_template("rule.html")
-    for rule in documented():
+    for rule in rules():
         yield (
             f"rule.{rule.id}.html",
             page.render(
@@ -63,14 +63,9 @@ def rule_pages(environment: Environment, brand: str, style: str) -> Iterator[tup
         )
 
 
-def documented() -> list[Rule]:
-    """Returns the rules that have a page."""
-    return [rule for rule in rules() if rule.id in _texts()["rules"]]
-
-
 def example_of(rule: Rule) -> Example:
     """Returns the rule's example in rules.yaml, or else the two samples that are most alike."""
-    if written := _texts()["rules"][rule.id].get("example"):
+    if written := texts()["rules"][rule.id].get("example"):
         return Example(**written)
     wrong, right = max(product(_files(rule, "match"), _files(rule, "clean")), key=_likeness)
     return Example(wrong["path"], wrong["code"], right["code"])
@@ -87,6 +82,6 @@ def _likeness(pair: tuple[Mapping[str, str], Mapping[str, str]]) -> tuple[bool, 
 
 
 @cache
-def _texts() -> Mapping[str, Any]:
+def texts() -> Mapping[str, Any]:
     found: Mapping[str, Any] = load_yaml(TEXTS)
     return found

@@ -36,7 +36,19 @@ from dashboard.findings import highlighting
 from device_auth.dialect import OAuthForm
 from github_events import reports
 from issue_creation import text as issue_text
-from openassent_analysis import addresses, engine, files, gating, libraries, mechanisms, report, secrecy, unknown
+from openassent_analysis import (
+    addresses,
+    comments,
+    engine,
+    files,
+    gating,
+    libraries,
+    mechanisms,
+    project_file,
+    report,
+    secrecy,
+    unknown,
+)
 from openassent_analysis.blocks import Block
 from openassent_analysis.calls import calls as vendor_calls
 from openassent_analysis.catalogue import catalogue
@@ -50,6 +62,7 @@ from openassent_analysis.limits import Limits
 from openassent_analysis.links import Links
 from openassent_analysis.modules import Content
 from openassent_analysis.report import OWN, USES, Report
+from openassent_analysis.selection import Selection
 from openassent_analysis.sites import Sites
 from openassent_analysis.sources import Source
 from openassent_analysis.templates import read_template
@@ -157,7 +170,7 @@ def _check_depth(text: str) -> None:
 
 def _unpacking() -> workspace._Unpacking:
     stream = workspace._Stream(iter(()), 0)
-    return workspace._Unpacking(stream, Path("/nowhere"), workspace.DEFAULT_LIMITS, (), str, Listing().leave_out)
+    return workspace._Unpacking(stream, Path("/nowhere"), workspace.DEFAULT_LIMITS, (), None, str, Listing().leave_out)
 
 
 def _read_extended(text: str) -> None:
@@ -255,6 +268,13 @@ def _open_note(text: str) -> None:
 
 
 # By name: the call, or the call and the longest text to try if the usual length is too short.
+def _ignores(text: str) -> None:
+    for path, language in (("a.js", "javascript"), ("a.erb", "html")):
+        files.check_depth(text, language, _LIMITS)
+        comments.ignores_in(engine.source_of(path, f"// assent-ignore: a -- b\n{text}", language))
+        comments.ignores_in(engine.source_of(path, text.replace("\n", " ") + " assent-ignore: a -- b", language))
+
+
 PARSERS: dict[str, Call | tuple[Call, int]] = {
     # Requests
     "JSON body": (lambda text: reader.parse_strictly(as_bytes(text)), BODY),
@@ -319,6 +339,9 @@ PARSERS: dict[str, Call | tuple[Call, int]] = {
     "links of files": _link,
     "content": _content,
     "sites": _site,
+    "globs": lambda text: Selection(exclude=(f"*{text[:250]}*",), include=("a*/**/*b*a",)).reason_to_skip(text),
+    "settings of a project": project_file.parsed,
+    "comments to ignore findings": _ignores,
     "masked secrets": secrecy.mask,
     "comments": files.without_open_comments,
     "report of a child": lambda text: report.read_report(as_bytes(text), 200),

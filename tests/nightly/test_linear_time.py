@@ -31,7 +31,7 @@ _MANY = {"finditer", "findall", "split", "sub", "subn", "scanner"}
 # The tests measure CPU time. On a busy machine, wall-clock time may be far longer.
 pytestmark = pytest.mark.timeout(2400)
 # Only compile the text of rules and of calls; `rule_patterns` and `call_patterns` collect all of it. What compiles the
-# names of templates has an adapter, and what `reading` compiles is in constants of other modules.
+# names of templates has an adapter, and what `reading` compiles is in constants of other modules, or has an adapter.
 _COMPILE_DATA = ("analysis.conditions:", "analysis.calls:", "analysis.modules:", "analysis.reading:")
 
 

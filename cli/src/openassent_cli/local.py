@@ -3,13 +3,15 @@
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from openassent_analysis import working_tree
-from openassent_analysis.findings import Finding
+from openassent_analysis.findings import Finding, Note
+from openassent_analysis.project_file import InvalidProjectFile
 from openassent_analysis.sandbox import SandboxUnavailable
+from openassent_analysis.selection import EVERYTHING, Selection
 from openassent_analysis.working_tree import EarlierFinding, ReportedFinding, compare, read_baseline
 from openassent_cli import git
 from openassent_cli.problems import Exit, Problem
@@ -20,8 +22,8 @@ class LocalReport:
     """The findings of a folder, the most urgent first. Their paths are relative to it.
 
     baseline_count: how many others are in the baseline, or None without one. skipped: numbers of files by reason, and
-    some of their paths. scanned_at: when the scan began, in nanoseconds of the clock. folder: where it is, without
-    links.
+    some of their paths. suppressed: findings that a comment or the project's settings suppress. notes: comments that
+    have no effect. scanned_at: when the scan began, in nanoseconds of the clock. folder: where it is, without links.
     prefix: the folder's path in its working tree, empty or with a slash at the end.
     """
 
@@ -34,6 +36,8 @@ class LocalReport:
     scanned_at: int
     prefix: str = ""
     baseline_count: int | None = None
+    suppressed: tuple[ReportedFinding, ...] = ()
+    notes: tuple[Note, ...] = ()
 
     def path_in_tree(self, path: str) -> str:
         return self.prefix + path
@@ -45,6 +49,8 @@ class LocalReport:
             "skipped": dict(self.skipped),
             "skippedExamples": dict(self.skipped_examples),
             "baselineCount": self.baseline_count,
+            "suppressed": [it.as_dict() for it in self.suppressed],
+            "notes": [asdict(note) for note in self.notes],
             "findings": [finding.as_dict() for finding in self.findings],
         }
 
@@ -60,12 +66,14 @@ class LocalReport:
 def scan_folder(
     folder: Path,
     *,
+    selection: Selection = EVERYTHING,
     baseline: Sequence[EarlierFinding] | None = None,
     changed_since: str | None = None,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> LocalReport:
     """Scans a folder. Raises Problem.
 
+    selection: globs and rules besides those of the repository's `.assent.yml`.
     baseline: findings to leave out, even if their files were renamed. changed_since: a commit; findings in files that
     haven't changed since this branch left it are left out too. All files are read in any case, because a file's consent
     check may be in another one. on_progress: gets the numbers of analyzed files and of all files.
@@ -74,13 +82,15 @@ def scan_folder(
         raise Problem(f"{folder} isn't a folder.", code=Exit.USAGE)
     folder, scanned_at = folder.resolve(), time.time_ns()
     only = git.changed_since(folder, changed_since) if changed_since else None
+    top = git.root(folder)
+    top = top.resolve() if top else folder
     try:
-        scan = working_tree.scan(folder, only=only, on_progress=on_progress)
+        scan = working_tree.scan(folder, top=top, selection=selection, only=only, on_progress=on_progress)
     except SandboxUnavailable as error:
         raise Problem(f"The analysis couldn't be started: {error}") from None
+    except InvalidProjectFile as error:
+        raise Problem(str(error), code=Exit.USAGE) from None
     compared = compare(scan, baseline or ())
-    top = git.root(folder)
-    prefix = folder.relative_to(top.resolve()).as_posix() if top else "."
     return LocalReport(
         findings=compared.new,
         analyzed=scan.analysis.files_analyzed,
@@ -89,7 +99,9 @@ def scan_folder(
         rules_version=scan.rules_version,
         folder=folder,
         scanned_at=scanned_at,
-        prefix="" if prefix == "." else f"{prefix}/",
+        suppressed=scan.suppressed,
+        notes=tuple(scan.analysis.notes),
+        prefix=scan.analysis.selection.prefix,
         baseline_count=None if baseline is None else len(compared.known),
     )
 

@@ -45,7 +45,7 @@ def _attack(path: str) -> bytes:
         outcome = ATTACKS[path.removeprefix("attack/").removesuffix(".js")]()
     except OSError as refused:
         outcome = refused.errno
-    return outcome if isinstance(outcome, bytes) else json.dumps([outcome, [False] * 3, [], *[[]] * 9]).encode()
+    return outcome if isinstance(outcome, bytes) else json.dumps([outcome, [False] * 3, [], *[[]] * 10, ""]).encode()
 
 
 def start_nothing(_: dict[str, Any]) -> Callable[[str, str, bytes], bytes]:
@@ -115,13 +115,13 @@ def forged_match(**changes: Any) -> Callable[[], bytes]:
         "gating": ["open", [], [], ""], "depends_on_consent_mode": False,
         "started": False, "places": [],
     }  # fmt: skip
-    content = json.dumps([1, [False] * 3, [list({**fields, **changes}.values())], *[[]] * 9]).encode()
+    content = json.dumps([1, [False] * 3, [list({**fields, **changes}.values())], *[[]] * 10, ""]).encode()
     return lambda: content
 
 
-def forged_lists(**lists: list[Any]) -> Callable[[], bytes]:
-    names = ("parts", "loads", "uses", "providers", "own_names", "addresses", "choices", "traits", "setups")
-    content = json.dumps([1, [False] * 3, [], *(lists.get(name, []) for name in names)]).encode()
+def forged_lists(settings: Any = "", **lists: list[Any]) -> Callable[[], bytes]:
+    names = ("parts", "loads", "uses", "providers", "own_names", "addresses", "choices", "traits", "setups", "ignores")
+    content = json.dumps([1, [False] * 3, [], *(lists.get(name, []) for name in names), settings]).encode()
     return lambda: content
 
 
@@ -188,9 +188,11 @@ FORGED: dict[str, Callable[[], bytes]] = {
     "deep-json": lambda: b"[" * 100_000,
     "another-shape": lambda: b'{"lines": 1}',
     "reason-of-its-own": lambda: b'{"skipped": "<script>"}',
-    "huge-number": lambda: b"[" + b"9" * 4_000 + b", [true, true, true], [], [], [], [], [], [], [], [], []]",
-    "not-a-number": lambda: b"[NaN, [true, true, true], [], [], [], [], [], [], [], [], []]",
-    "many-matches": lambda: json.dumps([1, [False] * 3, [[]] * 10_000, *[[]] * 9]).encode(),
+    "huge-number": lambda: (
+        b"[" + b"9" * 4_000 + b", [true, true, true], [], [], [], [], [], [], [], [], [], [], [], []]"
+    ),
+    "not-a-number": lambda: b"[NaN, [true, true, true]" + b", []" * 12 + b"]",
+    "many-matches": lambda: json.dumps([1, [False] * 3, [[]] * 10_000, *[[]] * 10, ""]).encode(),
     "another-path": forged_match(rule_id=["../../etc/passwd"]),
     "surrogate": forged_match(snippet="\ud800"),
     "long-name": forged_match(names={"vendor": "x" * 10_000}),
@@ -237,6 +239,12 @@ FORGED: dict[str, Callable[[], bytes]] = {
     "many-traits": forged_lists(traits=["a"] * 10_000),
     "many-setups": forged_lists(setups=["a"] * 10_000),
     "trait-that-is-no-text": forged_lists(traits=[5]),
+    "many-ignores": forged_lists(ignores=[[1, 1, "a", "b"]] * 10_000),
+    "ignore-that-ends-before-its-start": forged_lists(ignores=[[2, 1, "a", "b"]]),
+    "ignore-for-a-long-reason": forged_lists(ignores=[[1, 1, "a", "b" * 10_000]]),
+    "ignore-without-a-reason": forged_lists(ignores=[[1, 1, "a"]]),
+    "settings-that-are-no-text": forged_lists(settings=5),
+    "long-settings": forged_lists(settings="a" * 1_000_000),
     "long-own-name": forged_lists(own_names=["a" * 1_000]),
     "own-name-that-is-no-text": forged_lists(own_names=[5]),
     "many-addresses": forged_lists(addresses=[["./a", "b", "c"]] * 10_000),

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from ast_grep_py import Config
 
-from openassent_analysis.catalogue import CALLS, Vendor, catalogue
+from openassent_analysis.catalogue import CALLS, Vendor, shipped_catalogue
 from openassent_analysis.reading import load_yaml
 
 _LONGEST_CALLEE: Final = 100
@@ -184,7 +184,7 @@ def _vendor(entry: Mapping[str, Any]) -> Vendor:
 
 
 def _known(written: str | list[str]) -> Vendor:
-    vendors = catalogue().vendors
+    vendors = shipped_catalogue().vendors
     return next(
         vendors[vendor_id] for vendor_id in ([written] if isinstance(written, str) else written) if vendor_id in vendors
     )

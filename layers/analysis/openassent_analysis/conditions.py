@@ -22,7 +22,7 @@ from openassent_analysis.libraries import outdated_address
 from openassent_analysis.loading import loaded, scripts_of, without_comments
 from openassent_analysis.modules import COMPONENT_FILES
 from openassent_analysis.sources import Source
-from openassent_analysis.unknown import KNOWN_TAG, registrable, unknown_host
+from openassent_analysis.unknown import is_known_tag, registrable, unknown_host
 
 _ATTRIBUTE: Final = re.compile(r"""[:\w-]{1,40}\s*+=\s*+\{?\s*+["'`]?([^"'`\s]{1,700})""")
 _IS_SCRIPT: Final = re.compile(r"<script\b", re.IGNORECASE)
@@ -77,8 +77,8 @@ def _unknown_script(candidate: Candidate, wanted: Mapping[str, Any]) -> bool:
     else:
         return False  # a frame has no access to the page
     known = candidate.source.catalogue
-    host = next(filter(None, (unknown_host(known, address) for address in addresses)), None)
-    if host is None or KNOWN_TAG.search(candidate.text(None)) or registrable(host) in candidate.source.own_names:
+    address, host = next(((it, found) for it in addresses if (found := unknown_host(known, it))), ("", None))
+    if host is None or registrable(host) in candidate.source.own_names or is_known_tag(candidate.text(None), address):
         return False
     candidate.host = candidate.names["host"] = host
     return True

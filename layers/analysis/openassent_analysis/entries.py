@@ -16,7 +16,8 @@ class Runs(Enum):
     ALL = "all"
     # The file, but its functions only where they are called.
     WHOLE = "whole"
-    # A script that a page may load by a name that is made at run time, or in a tool's settings.
+    # A script that a page may load by a name that is made at run time, or in a tool's settings, and a template that a
+    # theme of another repository includes.
     PERHAPS = "perhaps"
     # A component or a partial template: only where another file imports or includes it.
     NEVER = "never"
@@ -25,6 +26,9 @@ class Runs(Enum):
 _PATHS: Final = resource("paths")
 _SCRIPT: Final = re.compile(r"\.[cm]?[jt]sx?$")
 _FRAMEWORK: Final = pattern_of(_PATHS["framework"])
+_BY_CONVENTION: Final = pattern_of(_PATHS["by_convention"])
+_HOOK: Final = pattern_of(_PATHS["hooks"])
+_MESSAGE: Final = pattern_of(_PATHS["messages"], re.IGNORECASE)
 _MAIN: Final = pattern_of(_PATHS["main"])
 # The main file of a package in a workspace exports for other packages.
 _PACKAGE: Final = re.compile(r"(?:^|/)(?:packages|libs|modules)/[^/]+/(?:[^/]+/){0,2}index\.\w+$")
@@ -50,8 +54,10 @@ _JSX: Final = (".tsx", ".jsx")
 @lru_cache(maxsize=4_096)
 def runs(path: str) -> Runs:
     """Returns whether a file runs by itself, by its path."""
-    if _REPLACED.search(path) or _OTHER_ENVIRONMENT.search(path):
+    if _REPLACED.search(path) or _OTHER_ENVIRONMENT.search(path) or _MESSAGE.search(path):
         return Runs.NEVER
+    if _BY_CONVENTION.search(path):
+        return Runs.ALL
     script = _SCRIPT.search(path) is not None
     if script or path.endswith(COMPONENT_FILES):
         if _INCLUDED.search(path):
@@ -64,7 +70,9 @@ def runs(path: str) -> Runs:
     if path.endswith(_BY_THEMSELVES):
         return Runs.ALL
     partial = is_for_content(path) or (_PARTIAL.search(path) and not _LAYOUT.search(path))
-    return Runs.NEVER if partial else Runs.ALL
+    if partial:
+        return Runs.PERHAPS if _HOOK.search(path) else Runs.NEVER
+    return Runs.ALL
 
 
 def is_entry(path: str) -> bool:

@@ -11,10 +11,11 @@ import time
 from collections.abc import Iterator
 from itertools import islice
 
-from openassent_analysis import addresses, files, libraries, site_configuration
+from openassent_analysis import addresses, files, libraries, project_file, site_configuration
 from openassent_analysis.calls import calls
-from openassent_analysis.catalogue import catalogue
+from openassent_analysis.catalogue import catalogue, own_vendors
 from openassent_analysis.choices import choices_in
+from openassent_analysis.comments import ignores_in
 from openassent_analysis.engine import analyze_source, locate, source_of, triggers
 from openassent_analysis.fingerprints import Fingerprints
 from openassent_analysis.gates import providers
@@ -24,13 +25,16 @@ from openassent_analysis.inventory.technologies import technologies
 from openassent_analysis.libraries import families
 from openassent_analysis.limits import Limits
 from openassent_analysis.mechanisms import asks_for_consent, consent_managers, sets_consent_mode
-from openassent_analysis.report import ADDRESSES, GIVEN, MAX_LOADS, USES, Load, Match, Report
+from openassent_analysis.report import ADDRESSES, GIVEN, MAX_LOADS, OWN_VENDORS, USES, Load, Match, Report
+from openassent_analysis.selection import read_vendors
 from openassent_analysis.setups import setups_of
 from openassent_analysis.sites import traits_of, traits_of_manifest
 from openassent_analysis.sources import Source
 from openassent_analysis.unknown import configured_names
+from openassent_analysis.unread_settings import SETTING, has_theme
 from openassent_analysis.uses import may_use, uses_of
 
+_LONGEST_SETTING = 100
 _SETTING_RULE = "site-generator-tracker"
 
 
@@ -44,8 +48,14 @@ def load() -> None:
 
 def examine(path: str, language: str, content: bytes, limits: Limits) -> Report:
     """Returns the report on a file. Raises Skipped if it isn't handwritten text or costs too much to analyze."""
+    if language.startswith(OWN_VENDORS):
+        vendors, _, language = language.removeprefix(OWN_VENDORS).partition("\n")
+        with own_vendors(read_vendors(vendors)):
+            return examine(path, language, content, limits)
     deadline = time.thread_time() + limits.max_seconds_per_file
     text = files.decode(content)
+    if language == project_file.LANGUAGE:
+        return Report(text.count("\n") + 1, settings=project_file.parsed(text))
     if language == inventory.LANGUAGE:
         return Report(text.count("\n") + 1, parts=inventory.parts_of(path, text))
     if language in {"manifest", "lock file"}:
@@ -54,6 +64,10 @@ def examine(path: str, language: str, content: bytes, limits: Limits) -> Report:
         return _examine_uses(path, text, language, limits, deadline)
     if language.startswith(ADDRESSES):
         return _examine_addresses(path, text, language, limits)
+    return _examine_source(path, text, language, limits, deadline)
+
+
+def _examine_source(path: str, text: str, language: str, limits: Limits, deadline: float) -> Report:
     given = ""
     if language.startswith(GIVEN):
         _, language, given = language.split(" ", 2)
@@ -63,6 +77,7 @@ def examine(path: str, language: str, content: bytes, limits: Limits) -> Report:
         report = Report(text.count("\n") + 1, asks_for_consent(source), own_names=sorted(configured_names(text)))
         _add_settings(report, source, limits)
         _add_markup(report, source, limits)
+        report.ignores = ignores_in(source) if report.matches else []
         return report
     lines = files.check_lines(path, text, limits, language)
     files.check_author(path, text, language)
@@ -80,6 +95,7 @@ def examine(path: str, language: str, content: bytes, limits: Limits) -> Report:
     report.own_names = sorted(configured_names(text) if site_configuration.names_site(path) else source.own_names)
     if site_configuration.configures(path, text):
         _add_settings(report, source, limits)
+    report.ignores = ignores_in(source) if report.matches else []
     return report
 
 
@@ -103,12 +119,13 @@ def _examine_addresses(path: str, text: str, asked: str, limits: Limits) -> Repo
 def _add_settings(report: Report, source: Source, limits: Limits) -> None:
     """Adds the trackers that the settings of a site's configuration turn on."""
     fingerprints = Fingerprints(source.path)
+    themed = has_theme(source.text)
     for found in site_configuration.trackers_of(source.text)[: limits.max_findings_per_file - len(report.matches)]:
         report.loads.append(Load(found.vendor.id, ""))
         report.matches.append(
             Match(
                 _SETTING_RULE,
-                {"vendor": found.vendor.name},
+                {"vendor": found.vendor.name, **({} if themed else {SETTING: found.name[:_LONGEST_SETTING]})},
                 found.vendor.id,
                 None,
                 *locate(source, found.start, found.end, limits),

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from pathlib import Path
 from typing import Final, TypeAlias
@@ -65,6 +65,11 @@ def language_of(name: str) -> str | None:
     return language_of_template(name) or LANGUAGES.get(name.rpartition(".")[2].lower())
 
 
+def reason_to_skip_folder(path: str) -> str | None:
+    """Returns why nothing in a folder is read, by its name, or None. The path has a slash at the end."""
+    return _REASON_OF_FOLDER.get(path.rstrip("/").rpartition("/")[2].lower())
+
+
 def reason_to_skip(path: str) -> str | None:
     """Returns why a file is skipped, or None. The path is relative to the root, with forward slashes."""
     *folders, name = path.split("/")
@@ -75,11 +80,6 @@ def reason_to_skip(path: str) -> str | None:
         return "vendored"
     lower = name.lower()
     return next((reason for pattern, reason in _REASON_OF_NAME if pattern.search(lower)), None)
-
-
-def is_analyzed(path: str) -> bool:
-    """Returns whether a file at the path is analyzed, unless it is too large or can't be read."""
-    return reason_to_skip(path) is None and language_of(path.rpartition("/")[2]) is not None
 
 
 # A file: its path relative to a folder, where it is, and the reason to skip it. It has a place or a reason; it has
@@ -124,7 +124,7 @@ def with_conventions(listed: Iterable[Listed]) -> list[Listed]:
     ]
 
 
-def walk(root: Path) -> Iterator[Listed]:
+def walk(root: Path, skips_folder: Callable[[str], str | None] = reason_to_skip_folder) -> Iterator[Listed]:
     """Yields (path, entry, reason to skip) for every file below the root, in the order of names.
 
     A skipped folder isn't entered: it is yielded once, with a trailing slash.
@@ -144,10 +144,11 @@ def walk(root: Path) -> Iterator[Listed]:
             if entry.is_symlink():
                 yield path, None, "link"
             elif entry.is_dir(follow_symlinks=False):
-                if reason := _REASON_OF_FOLDER.get(entry.name.lower()):
-                    yield f"{path}/", None, reason
+                path += "/"
+                if reason := skips_folder(path):
+                    yield path, None, reason
                 else:
-                    folders.append((entry.path, f"{path}/"))
+                    folders.append((entry.path, path))
             elif not entry.is_file(follow_symlinks=False):
                 yield path, None, "special file"
             else:

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import asdict, dataclass, field
-from typing import Any, Final
+from typing import Any, Final, Literal, NamedTuple
 
 from openassent_analysis.kinds import Kind
 from openassent_analysis.places import Place
+from openassent_analysis.selection import EVERYTHING, Selection
 
 CATEGORIES: Final = ("trackers", "cookies", "banner", "personal-data", "outdated")
 SEVERITIES: Final = ("critical", "high", "medium", "low")
+# What suppresses a finding: a comment in the code, a rule that is off, or an accepted vendor.
+COMMENT: Final = "comment"
+RULE: Final = "rule"
+VENDOR: Final = "vendor"
 PRIORITIES: Final = ("P0", "P1", "P2", "P3")
 CONFIDENCES: Final = ("high", "medium", "low")
 
@@ -69,6 +74,18 @@ class Finding:
         }
 
 
+class Suppression(NamedTuple):
+    """The reason why a finding isn't reported. kind: COMMENT, RULE, or VENDOR."""
+
+    kind: Literal["comment", "rule", "vendor"]
+    reason: str
+
+
+class Suppressed(NamedTuple):
+    finding: Finding
+    suppression: Suppression
+
+
 def priority_of(severity: str, confidence: str) -> str:
     """Returns the severity as a priority, one step lower if the finding is uncertain."""
     step = SEVERITIES.index(severity) + (confidence == "low")
@@ -117,12 +134,25 @@ class Loads:
         return [*self.places.values()].count(False)
 
 
+@dataclass(frozen=True, slots=True)
+class Note:
+    """Something that the project's people should know about the scan: where, and a sentence."""
+
+    path: str
+    line: int
+    text: str
+
+
 @dataclass
 class Analysis:
     """The result of a scan."""
 
     # Most urgent first.
     findings: list[Finding] = field(default_factory=list)
+    # Those that a comment or the project's settings suppress, most urgent first.
+    suppressed: list[Suppressed] = field(default_factory=list)
+    notes: list[Note] = field(default_factory=list)
+    selection: Selection = EVERYTHING
     files_seen: int = 0
     files_analyzed: int = 0
     bytes_read: int = 0

@@ -100,7 +100,8 @@ class Links:
         self._entries: set[str] = set()
         for path in sorted(paths):
             self._exact.setdefault(modules.without_extensions(path), []).append(path)
-            self._paths.setdefault(modules.stem(path), []).append(path)
+            for stem in modules.stems_of(path):
+                self._paths.setdefault(stem, []).append(path)
             if is_entry(path):
                 self._entries.add(path.rpartition("/")[0])
         # By path: who runs the file's exports. A dictionary, because it keeps the order.
@@ -366,7 +367,12 @@ class _Walk:
 
 
 def _same_module(path: str, wanted: str) -> bool:
-    return path == wanted or _plain(path).endswith(f"/{_plain(wanted)}") or _in_package(path, wanted)
+    if path == wanted or _plain(path).endswith(f"/{_plain(wanted)}") or _in_package(path, wanted):
+        return True
+    folder, _, component = wanted.rpartition("/")
+    return (
+        folder == "components" and "components/" in path and _plain(path).replace("/", "").endswith(_plain(component))
+    )
 
 
 def _plain(path: str) -> str:

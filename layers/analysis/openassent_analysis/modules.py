@@ -16,6 +16,10 @@ _EXTENSION: Final = re.compile(
     r"|cshtml|jspf?|ftlh?|mustache|go(?:html|tmpl)|tmpl|h?eex|leex|tpl|vm|phtml|ctp|latte|edge|eta|coffee)$",
     re.IGNORECASE,
 )
+# Endings by which a bundler or a framework selects one of several files.
+_PLATFORM: Final = re.compile(r"\.(?:client|server|native|web|ios|android)$")
+# Components that Nuxt imports by the names of their folders: components/base/Tags.vue is <BaseTags>.
+_IN_FOLDERS: Final = re.compile(r"(?:^|/)components/(.+)\.vue$")
 # Names that say nothing: the folder's name does.
 _GENERAL: Final = frozenset({"index", "main", "src", "lib"})
 
@@ -27,6 +31,7 @@ def without_extensions(path: str) -> str:
         if shorter == name:
             break
         name = shorter
+    name = _PLATFORM.sub("", name) or name
     if name.lower() == "index":
         return folder or name
     return f"{folder}{slash}{name.removeprefix('_')}"
@@ -57,7 +62,22 @@ def name(path: str) -> str:
 
 def stem(path: str) -> str:
     """Returns the name of a path or module without its spelling, by which files that may be the same are found."""
-    return _NOT_IN_STEMS.sub("", name(path).lower())
+    return _plain(name(path))
+
+
+def stems_of(path: str) -> set[str]:
+    """Returns the stems by which other files may name a file: its own, and that with the names of its folders."""
+    found = {stem(path)}
+    if inside := _IN_FOLDERS.search(path):
+        *folders, last = (_plain(part) for part in without_extensions(inside[1]).split("/") if part != "global")
+        while folders and last.startswith(folders[-1]):
+            folders.pop()  # components/base/BaseTags.vue is <BaseTags>
+        found.add("".join((*folders, last)))
+    return found
+
+
+def _plain(part: str) -> str:
+    return _NOT_IN_STEMS.sub("", part.lower())
 
 
 _SHORTCODE: Final = re.compile(r"(?:^|/)(layouts|templates)/_?shortcodes/([^{}<>]{1,200})$")

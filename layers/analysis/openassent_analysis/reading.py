@@ -8,7 +8,7 @@ from typing import Any, Final
 import yaml
 
 # libyaml reads the rules about twenty times faster, and every Linux wheel includes it.
-_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 # The words, names, and syntax that the code looks for.
 LISTS: Final = (
     "consent-api", "consent-words", "frameworks", "hosts", "paths", "queries", "secrets", "template-languages",
@@ -18,7 +18,7 @@ LISTS: Final = (
 
 def load_yaml(path: Path) -> Any:
     text = path.read_bytes()
-    return yaml.load(text, Loader=_Loader)  # nosec B506  # noqa: S506 (a safe loader, either way)
+    return yaml.load(text, Loader=LOADER)  # nosec B506  # noqa: S506 (a safe loader, either way)
 
 
 @cache

@@ -46,10 +46,15 @@ MAX_ADDRESSES: Final = 20
 MAX_CHOICES: Final = 50
 # The traits of a site that one configuration shows.
 MAX_TRAITS: Final = 200
+# Comments of one file that ask to ignore a rule, and the longest reason.
+MAX_IGNORES: Final = 200
+MAX_REASON: Final = 300
+# The settings of a project, as JSON.
+_MAX_SETTINGS: Final = 256 * 1024
 # By list of a report.
 _MAX_LENGTHS: Final = (
     _MAX_MATCHES, MAX_PARTS, MAX_LOADS, MAX_USES, MAX_PROVIDERS, MAX_OWN_NAMES, MAX_ADDRESSES, MAX_CHOICES, MAX_TRAITS,
-    MAX_TRAITS,
+    MAX_TRAITS, MAX_IGNORES,
 )  # fmt: skip
 _MAX_VERSION: Final = 60
 _MAX_HOST: Final = 253
@@ -114,6 +119,15 @@ class Address(NamedTuple):
     text: str
 
 
+class Ignore(NamedTuple):
+    """A comment that asks to ignore findings of a rule on a range of lines. The reason is empty if it names none."""
+
+    start_line: int
+    end_line: int
+    rule_id: str
+    reason: str
+
+
 # Vendors whose tags all start with `gtag`, which each of their scripts defines.
 _GOOGLE_TAGS: Final = frozenset({"google-analytics", "google-ads", "google-tag-manager"})
 
@@ -145,6 +159,9 @@ class Report:
     traits: list[str] = field(default_factory=list)
     # How the file sets a consent library up.
     setups: list[str] = field(default_factory=list)
+    ignores: list[Ignore] = field(default_factory=list)
+    # Of a project's own file: what `project_file` makes of it.
+    settings: str = ""
 
 
 # A request for a file's uses of others, instead of its matches: the language is `uses <language> <stem>,<stem>
@@ -156,6 +173,8 @@ OWN: Final = " own"
 # addresses from other files by local name: `given <language> <JSON>`.
 ADDRESSES: Final = "addresses "
 GIVEN: Final = "given "
+# Before the language of each file of a project with vendors of its own: they as JSON, and a line break.
+OWN_VENDORS: Final = "vendors "
 # Requests for another look at a file.
 ANOTHER_LOOK: Final = (USES, ADDRESSES, GIVEN)
 
@@ -192,7 +211,7 @@ def write_report(report: Report | Skipped) -> bytes:
     flags = [report.asks_for_consent, report.sets_consent_mode, report.truncated]
     matches = [[getattr(match, name) for name in _MATCH_FIELDS] for match in report.matches]
     found = [report.lines, flags, matches, report.parts, report.loads, report.uses, report.providers, report.own_names]
-    found += [report.addresses, report.choices, report.traits, report.setups]
+    found += [report.addresses, report.choices, report.traits, report.setups, report.ignores, report.settings]
     return _write(found).encode(errors="replace")
 
 
@@ -208,11 +227,9 @@ def read_report(content: bytes, max_snippet_length: int) -> Report:
             raise InvalidReport
         raise Skipped(reason)
     match found:
-        case [int(lines), [bool(asks), bool(mode), bool(truncated)], *lists] if len(lists) == len(_MAX_LENGTHS) and all(
-            isinstance(it, list) and len(it) <= most for it, most in zip(lists, _MAX_LENGTHS, strict=True)
-        ):
+        case [int(lines), [bool(asks), bool(mode), bool(truncated)], *lists, str(settings)] if _fits(lists):
             _position(lines, 0)
-            matches, parts, loads, uses, providers, own_names, addresses, choices, traits, setups = lists
+            matches, parts, loads, uses, providers, own_names, addresses, choices, traits, setups, ignores = lists
             return Report(
                 lines,
                 asks,
@@ -231,7 +248,24 @@ def read_report(content: bytes, max_snippet_length: int) -> Report:
                 [_text(it, _MAX_NAME_LENGTH) for it in choices],
                 [_text(it, _MAX_NAME_LENGTH) for it in traits],
                 [_text(it, _MAX_NAME_LENGTH) for it in setups],
+                [_read_ignore(it) for it in ignores],
+                _text(settings, _MAX_SETTINGS),
             )
+    raise InvalidReport
+
+
+def _fits(lists: list[Any]) -> bool:
+    if len(lists) != len(_MAX_LENGTHS):
+        return False
+    return all(isinstance(it, list) and len(it) <= most for it, most in zip(lists, _MAX_LENGTHS, strict=True))
+
+
+def _read_ignore(found: Any) -> Ignore:
+    match found:
+        case [start, end, rule_id, reason]:
+            _position(start, 1)
+            _position(end, start)
+            return Ignore(start, end, _text(rule_id, _MAX_NAME_LENGTH), _text(reason, MAX_REASON))
     raise InvalidReport
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from openassent_analysis.blocks import PLACE_OF_MARKUP
-from openassent_analysis.catalogue import CALLS, Vendor, catalogue
+from openassent_analysis.catalogue import CALLS, Vendor, shipped_catalogue
 from openassent_analysis.findings import CATEGORIES, SEVERITIES
 from openassent_analysis.libraries import Library, libraries
 from openassent_analysis.reading import LISTS, load_yaml, resource
@@ -57,6 +57,8 @@ class Rule:
     languages: tuple[str, ...]
     # Replaces {vendor} in texts for all findings: `a tag manager`.
     any_vendor: str = ""
+    # Replaces {does}: what vendors of the rule's categories do, unless the vendor's own entry says it.
+    does: str = ""
     engine: str = "syntax"
     triggers: tuple[str, ...] = ()
     requires: tuple[str, ...] = ()
@@ -80,6 +82,17 @@ class Rule:
         condition = self.where.get("package") or {}
         return frozenset(condition.get("categories", ()))
 
+    def severity_of(self, vendor: Vendor | None) -> str:
+        """Returns the severity of a finding about a vendor."""
+        if vendor is None or not vendor.severity or self.category != "trackers":
+            return self.severity
+        return max(self.severity, vendor.severity, key=SEVERITIES.index)
+
+    def description_of(self, vendor: Vendor | None, names: Mapping[str, str]) -> str:
+        """Returns the description of a finding, whose placeholders have these values."""
+        does = (vendor.does if vendor else "") or self.does.strip()
+        return self.description.strip().format_map({**names, "does": does})
+
     def texts(self) -> dict[str, str]:
         """Returns title, description, and remediation for all findings of the rule, without names of vendors."""
         return {name: self._for_all(getattr(self, name)) for name in ("title", "description", "remediation")}
@@ -89,7 +102,7 @@ class Rule:
         if "{" not in text:
             return text
         text = _ARTICLE_AND_VENDOR.sub(r"\1", _DETAIL.sub("", text))
-        filled = text.format_map({**_ANY, "vendor": self.any_vendor})
+        filled = text.format_map({**_ANY, "vendor": self.any_vendor, "does": self.does.strip()})
         return _START_OF_SENTENCE.sub(lambda start: start[0].upper(), filled)
 
 
@@ -191,10 +204,10 @@ def version_of(
 def other_facts() -> dict[str, Any]:
     """Returns the facts about calls, hosts, and names that no rule, vendor, or library contains."""
     lists = {name: resource(name) for name in LISTS}
-    return {**load_yaml(CALLS), "general": sorted(catalogue().general), "lists": lists}
+    return {**load_yaml(CALLS), "general": sorted(shipped_catalogue().general), "lists": lists}
 
 
 @cache
 def rules_version() -> str:
     """Returns the version of the shipped rules, which is computed once."""
-    return version_of(rules(), catalogue().vendors.values(), libraries().values(), other_facts())
+    return version_of(rules(), shipped_catalogue().vendors.values(), libraries().values(), other_facts())

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from openassent_analysis import files
-from openassent_analysis.catalogue import catalogue
+from openassent_analysis.catalogue import catalogue, own_vendors
 from openassent_analysis.files import Listed, Skipped
 from openassent_analysis.findings import Analysis, Finding, Loads, Location, priority_of, urgency
 from openassent_analysis.following import Following
@@ -39,8 +39,11 @@ from openassent_analysis.report import (
     has_loader,
 )
 from openassent_analysis.rules import Rule, rules
+from openassent_analysis.selection import EVERYTHING, Selection, knowing
 from openassent_analysis.sites import Sites
+from openassent_analysis.suppressions import Suppressions
 from openassent_analysis.unknown import is_named_after, registrable
+from openassent_analysis.unread_settings import SETTING, unread
 
 # The best place to show that a library is outdated, by rule. Code is between manifests and lock files.
 _PLACES: Final = {OUTDATED: 0, UNMAINTAINED: 0, LOCKED: 2}
@@ -65,24 +68,27 @@ def analyze_folder(
     listed: Sequence[Listed] | None = None,
     *,
     lacks_files: bool = False,
+    selection: Selection = EVERYTHING,
 ) -> Analysis:
     """Analyzes the files of a folder. Doesn't follow links or read anything outside of the folder.
 
     repository: OWNER/NAME, if it is known. listed: the files, instead of those that `files.walk` finds. lacks_files:
-    whether the project has files that the folder doesn't have.
+    whether the project has files that the folder doesn't have. selection: what to read and report.
     """
-    scan = _Scan(limits, repository, lacks_files=lacks_files)
-    found = files.with_conventions(files.walk(root)) if listed is None else listed
-    for path, place, reason in found:
+    scan = _Scan(limits, repository, lacks_files=lacks_files, selection=selection)
+    if listed is None:
+        listed = selection.with_conventions(files.walk(root, selection.reason_to_skip_folder))
+    for path, place, reason in listed:
         if reason is not None:
             scan.skip(path, reason, exists=place is not None)
 
     def entries() -> Iterator[Entry]:
-        for path, place, reason in found:
+        for path, place, reason in listed:
             if reason is None and place is not None:
                 yield path, partial(files.read, place)
 
-    return scan.run(entries(), entries, examine)
+    with own_vendors(selection.vendors):
+        return scan.run(entries(), entries, knowing(examine, selection.vendors))
 
 
 def analyze_files(contents: Iterable[tuple[str, bytes]], examine: Examine, limits: Limits) -> Analysis:
@@ -123,14 +129,19 @@ class _Found:
     started: bool = False
     # The host of an unknown third party.
     host: str = ""
+    # The setting that turns a tracker on, if a template of the site's own has to read it.
+    setting: str = ""
 
 
 class _Scan:
-    def __init__(self, limits: Limits, repository: str = "", *, lacks_files: bool = False) -> None:
+    def __init__(
+        self, limits: Limits, repository: str = "", *, lacks_files: bool = False, selection: Selection = EVERYTHING
+    ) -> None:
         self._limits = limits
+        self._suppressions = Suppressions(selection)
         self._repository = repository
         self._deadline = time.monotonic() + limits.max_seconds
-        self._result = Analysis(lacks_files=lacks_files)
+        self._result = Analysis(selection=selection, lacks_files=lacks_files)
         self._found_so_far: list[_Found] = []
         # An upgrade of a library is one finding, by the library's family: in a manifest rather than in code or a lock
         # file, and near the root.
@@ -174,7 +185,13 @@ class _Scan:
             except InvalidReport:
                 self._skip_known(request.path, request.language, "failed")
         self._found_so_far += [found for _, found in self._outdated.values()]
-        return self._finish(self._linked(again, examine))
+
+        def read_again() -> Iterator[Entry]:
+            return (entry for entry in again() if self._result.selection.reason_to_skip(entry[0]) is None)
+
+        settings = unread((it.setting for it in self._found_so_far), self._result.paths, read_again, self._limits)
+        self._found_so_far = [it for it in self._found_so_far if it.setting not in settings]
+        return self._finish(self._linked(read_again, examine))
 
     def _linked(self, again: Callable[[], Iterable[Entry]], examine: Examine) -> Links:
         links = Links(self._result.paths, self._choices, self._sites)
@@ -195,7 +212,7 @@ class _Scan:
             end = end or self._end_of_scan()
             result.files_seen += end is None
             language = files.language_of(path.rpartition("/")[2])
-            reason = files.reason_to_skip(path)
+            reason = self._result.selection.reason_to_skip(path)
             if language is None:
                 if reason is None:
                     if path.endswith(_DATA) and len(self._data) < _MAX_DATA:
@@ -239,6 +256,7 @@ class _Scan:
         if len(self._choices) < _MAX_CHOICES:
             self._choices.update(report.choices)
         self._sites.add(path, report.traits)
+        self._suppressions.add(path, report.ignores)
         if len(result.setups) < _MAX_CHOICES:
             result.setups.update(report.setups)
         result.truncated |= report.truncated
@@ -293,13 +311,14 @@ class _Scan:
             raise ValueError(match.rule_id)
         library = libraries()[match.package] if match.package else None
         vendor = catalogue().vendors[match.vendor_id] if match.vendor_id else None
+        severity = rule.severity_of(vendor)
         finding = Finding(
             rule.id,
             rule.title.format_map(match.names),
-            rule.description.strip().format_map(match.names),
+            rule.description_of(vendor, match.names),
             rule.category,
-            rule.severity,
-            priority_of(rule.severity, "high"),
+            severity,
+            priority_of(severity, "high"),
             Location(path, match.start_line, match.end_line, match.start_column, match.end_column, match.snippet),
             rule.remediation.strip().format_map(match.names),
             tuple(filter(None, (library.reference if library else None, *rule.references))),
@@ -319,6 +338,7 @@ class _Scan:
             match.depends_on_consent_mode,
             match.started,
             match.names.get("host", ""),
+            match.names.get(SETTING, ""),
         )
 
     def _keep(self, found: list[tuple[Match, _Found]]) -> None:
@@ -352,10 +372,14 @@ class _Scan:
             findings.append(judged)
             if judged.category == "trackers":
                 self._judge_places(judged)
-        findings += self._missing_consent_manager(findings)
-        findings.sort(key=urgency)
-        self._drop(findings[self._limits.max_findings :])
-        self._result.findings = findings[: self._limits.max_findings]
+        apply, most = self._suppressions.apply, self._limits.max_findings
+        findings = apply(findings, self._result, most)
+        findings += apply(self._missing_consent_manager(findings), self._result, most)
+        wanted = self._result.selection.rules
+        findings = sorted((it for it in findings if wanted is None or it.rule_id in wanted), key=urgency)
+        self._drop(findings[most:])
+        self._result.findings = findings[:most]
+        self._result.notes += self._suppressions.notes(self._rules)
         return self._result
 
     def _judged(self, found: _Found, links: Links) -> Finding | None:

@@ -206,8 +206,12 @@ class Source:
         """Returns line and column in the file of a character of the text, from 1."""
         if self.template:
             offset = self.template.origin(offset)
-        line = bisect_right(self._line_starts, offset)
+        line = self.line_at(offset)
         return line, offset - self._line_starts[line - 1] + 1
+
+    def line_at(self, offset: int) -> int:
+        """Returns the line, from 1, of a character of the file."""
+        return bisect_right(self._line_starts, offset)
 
     def line_start(self, line: int) -> int:
         """Returns the start of a line (from 1), or the end of the text for the line after the last one."""

@@ -24,7 +24,10 @@ _RESERVED: Final = pattern_of(_HOSTS["reserved"])
 _LIBRARY: Final = re.compile(
     rf"/(?:[\w.@-]{{1,60}}/){{0,8}}(?:{alternatives(_HOSTS['libraries'])})(?![a-z])[\w.-]*\.js(?:$|\?)", re.IGNORECASE
 )
-_SERVICE: Final = pattern_of(_HOSTS["services"], re.IGNORECASE)
+_SERVICE: Final = pattern_of(
+    f"{_HOSTS['services']}\n^(?:[\\w-]+\\.)*(?:{alternatives(_HOSTS['payments'])})\\.[a-z.]{{2,12}}(?:/|$)",
+    re.IGNORECASE,
+)
 # A release of a library, which can't change: /releases/8.12.1/js/core.min.js. Services have at most a major version.
 _RELEASE: Final = re.compile(r"(?<=[/v@_-])\d{1,3}\.\d{1,3}\.\d{1,4}(?!\d)[^?#]{0,400}\.m?js(?:$|[?#])", re.IGNORECASE)
 # An address at the beginning of a string or an attribute in code.
@@ -33,9 +36,19 @@ _IN_CODE: Final = re.compile(r"""(?<=["'`=])(?:https?:)?//(?=[a-z0-9-]{1,63}\.)"
 CREATED: Final = re.compile(r"""createElement\(\s{0,8}["'`]script\b""", re.IGNORECASE)
 _CREATES: Final = re.compile(rf"{CREATED.pattern}|[sS]cript\w{{0,20}}\(|[\"'`]scripts?[\"'`]|\bscripts?\s{{0,4}}:")
 SCRIPT_FILE: Final = re.compile(r"""^[^?#\s"'`<>]{1,400}\.m?js(?=[?#\s"'`<>]|$)""", re.IGNORECASE)
-# Content that can't change, and the tags of Umami, Plausible, and GoatCounter on a host of the site's own. They set no
-# identifiers.
-KNOWN_TAG: Final = re.compile(r"integrity|\bdata-(?:website-id|domain|goatcounter)\s{0,9}=", re.IGNORECASE)
+# An attribute says that the content can't change.
+_FIXED: Final = re.compile(r"integrity", re.IGNORECASE)
+# Tags of analytics without identifiers, on hosts of the sites' own: an attribute with its value, and the script's path.
+_COMPUTED: Final = r"""\{(?!["'`])|["'`]?[^"'`>]{0,200}(?:\{\{|\$\{|<|___)"""
+_SELF_HOSTED: Final = [
+    (
+        re.compile(
+            rf"""\b{it["attribute"]}\s*=\s*(?:{_COMPUTED}|\{{?["'`]?(?:{it["value"]})["'`}}\s>])""", re.IGNORECASE
+        ),
+        re.compile(it["path"]),
+    )
+    for it in _HOSTS["self_hosted"]
+]
 # Elements that may state the site's own address.
 _STATES: Final = re.compile(r"<(?:link|meta|base|img)\b[^<>]{0,600}", re.IGNORECASE)
 # A page's icons and pictures come from its own hosts, also if these have another name.
@@ -68,6 +81,13 @@ def unknown_host(catalogue: Catalogue, address: str) -> str | None:
     if catalogue.knows(host) or _RESERVED.search(host) or _SERVICE.search(host + path):
         return None
     return None if _LIBRARY.match(path) or _RELEASE.search(path) else host
+
+
+def is_known_tag(element: str, address: str) -> bool:
+    """Returns whether a script's element says that its content can't change, or that it sets no identifiers."""
+    return _FIXED.search(element) is not None or any(
+        attribute.search(element) and path.search(address) for attribute, path in _SELF_HOSTED
+    )
 
 
 def may_load_unknown(catalogue: Catalogue, text: str) -> bool:

@@ -40,6 +40,8 @@ _SCRIPTS: Final = resource("queries")["script_loads"]
 _OWN_FILE: Final = re.compile(
     r"""["'`](/{0,1}[\w@.~-]{1,100}(?:/[\w@.~-]{1,100}){0,12}\.js)(?:\?[^"'`]{0,100})?["'`]"""
 )
+# <LazyTags> of Nuxt is <Tags>, loaded later.
+_LAZY_TAG: Final = re.compile(r"^(?:Lazy(?=[A-Z])|lazy-)")
 _STATEMENTS: Final[Config] = {"rule": {"any": [{"kind": "import_statement"}, {"kind": "export_statement"}]}}
 _EXPORTS: Final = resource("queries")["assigned_exports"]
 _INJECTED: Final[Config] = {"rule": {"kind": "required_parameter", "has": {"kind": "accessibility_modifier"}}}
@@ -52,7 +54,11 @@ def may_use(path: str, text: str, stems: frozenset[str]) -> bool:
     """Returns whether a file may name a module whose last word is one of the stems, without parsing it."""
     # An import of a folder may be only dots. Templates may write dots instead of slashes, and `x-` for components.
     words = {*path.split("/")[:-1], *_NAMES.findall(text)}
-    return any(stem(part) in stems for word in words for part in {word, *word.removeprefix("x-").split(".")})
+    return any(stem(part) in stems for word in words for part in _spellings(word))
+
+
+def _spellings(word: str) -> set[str]:
+    return {word, _LAZY_TAG.sub("", word), *word.removeprefix("x-").split(".")}
 
 
 def uses_of(source: Source, stems: frozenset[str], limits: Limits, shared: frozenset[str] = frozenset()) -> list[Use]:
@@ -265,8 +271,10 @@ class _Reader:
             elif own and _tag_name(written) in components:
                 local, export = components[_tag_name(written)]
                 yield Use(export, self._gating(block, tag)), local
-            elif own and ("-" in written or written[:1].isupper()) and self._wanted(f"components/{written}"):
-                yield Use(Export(f"components/{written}", DEFAULT), self._gating(block, tag)), ""
+            elif own and ("-" in written or written[:1].isupper()):
+                module = f"components/{_LAZY_TAG.sub('', written)}"
+                if self._wanted(module):
+                    yield Use(Export(module, DEFAULT), self._gating(block, tag)), ""
 
 
 def _element_at(root: SgNode, offset: int) -> SgNode:

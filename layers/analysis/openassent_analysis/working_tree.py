@@ -12,23 +12,25 @@ import compileall
 import os
 import stat
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from openassent_analysis import git
-from openassent_analysis.catalogue import catalogue
-from openassent_analysis.files import Listed, is_analyzed, walk, with_conventions
-from openassent_analysis.findings import Analysis, Finding
+from openassent_analysis.catalogue import catalogue, own_vendors
+from openassent_analysis.files import Listed, Skipped, read, walk
+from openassent_analysis.findings import Analysis, Finding, Suppression
 from openassent_analysis.fixes import Fix, Project, fix_for
 from openassent_analysis.identities import covers, dependency, identify
 from openassent_analysis.inventory.listing import Listing
 from openassent_analysis.inventory.stocktaking import Inventory, take_inventory, with_loads
 from openassent_analysis.limits import Limits
+from openassent_analysis.project_file import MAX_BYTES, InvalidProjectFile, read_project_file
 from openassent_analysis.report import ANOTHER_LOOK, Answer, Examine, Request
 from openassent_analysis.rules import rules_version
 from openassent_analysis.sandbox import Bounds, Sandbox
 from openassent_analysis.scan import analyze_folder
+from openassent_analysis.selection import EVERYTHING, PROJECT_FILE, Selection, knowing
 
 LIMITS: Final = Limits(max_seconds=600)
 # A busy machine needs longer than Lambda to start a process, and to analyze a file.
@@ -47,35 +49,44 @@ class NamedVendor(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ReportedFinding:
-    """A finding with the other fields of a report. fix: None if no code fits the project."""
+    """A finding with the other fields of a report.
+
+    fix: None if no code fits the project. suppression: why it isn't reported, or None.
+    """
 
     finding: Finding
     vendors: tuple[NamedVendor, ...]
     fix: Fix | None
+    suppression: Suppression | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """Returns the finding for JSON, with keys in camelCase."""
         vendors = [vendor._asdict() for vendor in self.vendors]
-        return self.finding.as_dict() | {"vendors": vendors, "fix": self.fix and self.fix.as_dict()}
+        suppression = {"suppression": self.suppression._asdict()} if self.suppression else {}
+        return self.finding.as_dict() | {"vendors": vendors, "fix": self.fix and self.fix.as_dict()} | suppression
 
 
 @dataclass(frozen=True, slots=True)
 class WorkingTreeScan:
     """The result of a scan.
 
-    findings: those to report, most urgent first. analysis: how many files were analyzed or skipped and why, and all
-    findings. rules_version: scans of the same files with the same version have the same findings.
+    findings: those to report, most urgent first. suppressed: those that a comment or the project's settings suppress.
+    analysis: how many files were analyzed or skipped and why, and all findings. rules_version: scans of the same files
+    with the same version have the same findings.
     """
 
     findings: tuple[ReportedFinding, ...]
     analysis: Analysis
     inventory: Inventory
     rules_version: str
+    suppressed: tuple[ReportedFinding, ...] = ()
 
 
 def scan(
     root: Path,
     *,
+    top: Path | None = None,
+    selection: Selection = EVERYTHING,
     only: Collection[str] | None = None,
     on_progress: Callable[[int, int], None] | None = None,
     workers: int | None = None,
@@ -86,38 +97,59 @@ def scan(
     In a git working tree, reads the files that git tracks or would add. Elsewhere, reads all files except those in
     folders of dependencies and build output. Follows no links.
 
-    only: the files to report findings in, as paths relative to the folder, with forward slashes. The other files are
-    read, too, because they decide whether code waits for consent. on_progress: called with the number of analyzed files
-    and the number of all files to analyze. workers: the maximum number of processes; by default one per core, at most
-    MAX_WORKERS. Raises NotADirectoryError, SandboxUnavailable.
+    top: the root of the repository that the folder is in, by default the folder itself. Its `.assent.yml` decides what
+    is read and reported. selection: further globs and rules. only: the files to report findings in, as paths relative
+    to the folder, with forward slashes. The other files are read, too, because they decide whether code waits for
+    consent. on_progress: called with the number of analyzed files and the number of all files to analyze. workers: the
+    maximum number of processes; by default one per core, at most MAX_WORKERS.
+
+    Raises NotADirectoryError, SandboxUnavailable, InvalidProjectFile.
     """
     if not root.is_dir():
         raise NotADirectoryError(root)
     # The processes write no bytecode, and not every installer does.
     compileall.compile_dir(Path(__file__).parent, quiet=2)
     with Sandbox(limits, BOUNDS, workers=workers or MAX_WORKERS) as sandbox:
-        listed = with_conventions(list_files(root))
-        listing, total = Listing(), 0
+        selection = _selection_in(root, top or root, selection, sandbox.examine)
+        listed = selection.with_conventions(list_files(root, selection))
+        listing, total = Listing(selection), 0
         for path, place, reason in listed:
             if place is not None:
                 listing.take(path, _size(place))
-                total += reason is None and is_analyzed(path)
-        inventory = take_inventory(listing, len(listed), root, sandbox.examine)
+                total += reason is None and selection.reads(path)
         examine = _counting(sandbox.examine, total, on_progress) if on_progress else sandbox.examine
-        analysis = analyze_folder(root, examine, limits, git.repository_of(root), listed)
+        with own_vendors(selection.vendors):
+            inventory = take_inventory(listing, len(listed), root, knowing(sandbox.examine, selection.vendors))
+            analysis = analyze_folder(root, examine, limits, git.repository_of(root), listed, selection=selection)
+            inventory = with_loads(inventory, analysis.loads)
+            project = Project.of(inventory, analysis)
+            wanted = [it for it in analysis.findings if only is None or it.location.path in only]
+            findings = tuple(_reported(it, project) for it in wanted)
+            silent = (it for it in analysis.suppressed if only is None or it.finding.location.path in only)
+            suppressed = tuple(_reported(it.finding, suppression=it.suppression) for it in silent)
     if on_progress:
         on_progress(total, total)
-    inventory = with_loads(inventory, analysis.loads)
-    project = Project.of(inventory, analysis)
-    findings = (_reported(it, project) for it in analysis.findings if only is None or it.location.path in only)
-    return WorkingTreeScan(tuple(findings), analysis, inventory, rules_version())
+    return WorkingTreeScan(findings, analysis, inventory, rules_version(), suppressed)
 
 
-def list_files(root: Path) -> Iterator[Listed]:
+def _selection_in(root: Path, top: Path, further: Selection, examine: Examine) -> Selection:
+    """Returns what the repository's file selects, with the further globs and rules. Raises InvalidProjectFile."""
+    prefix = root.relative_to(top).as_posix()
+    try:
+        found = read_project_file(read(top / PROJECT_FILE, MAX_BYTES), examine)
+    except Skipped as skipped:
+        if str(skipped) != "unreadable" or (top / PROJECT_FILE).exists():
+            raise InvalidProjectFile(f"{PROJECT_FILE} can't be read: {skipped}.") from None
+        found = EVERYTHING
+    found = found.narrowed(further.exclude, further.include, further.rules or ())
+    return replace(found, prefix="" if prefix == "." else f"{prefix}/")
+
+
+def list_files(root: Path, selection: Selection = EVERYTHING) -> Iterator[Listed]:
     """Yields the files of a folder like `files.walk`, except that git selects them in a working tree."""
     tracked = git.list_files(root)
     if tracked is None:
-        yield from walk(root)
+        yield from walk(root, selection.reason_to_skip_folder)
         return
     for name in tracked:
         path, place = name.encode(errors="replace").decode(), root / name
@@ -153,10 +185,12 @@ def _counting(examine: Examine, total: int, on_progress: Callable[[int, int], No
     return counted
 
 
-def _reported(finding: Finding, project: Project) -> ReportedFinding:
+def _reported(
+    finding: Finding, project: Project | None = None, suppression: Suppression | None = None
+) -> ReportedFinding:
     known = [catalogue().vendors[vendor_id] for vendor_id in finding.vendor_ids]
     vendors = tuple(NamedVendor(it.id, it.name, it.domains[0].partition("/")[0]) for it in known)
-    return ReportedFinding(finding, vendors, fix_for(finding, project))
+    return ReportedFinding(finding, vendors, fix_for(finding, project) if project else None, suppression)
 
 
 class InvalidBaseline(ValueError):
@@ -211,7 +245,8 @@ def compare(scan: WorkingTreeScan, baseline: Sequence[EarlierFinding]) -> Compar
     earlier = {it.fingerprint: it for it in baseline}
 
     def is_gone(finding: EarlierFinding) -> bool:
-        return covers(finding.path, analysis.uncertain, asks_for_consent=analysis.asks_for_consent)
+        asks = analysis.asks_for_consent
+        return covers(finding.path, analysis.uncertain, asks_for_consent=asks, selection=analysis.selection)
 
     identities = identify(analysis.findings, earlier, is_gone)
     found = set(identities.values())

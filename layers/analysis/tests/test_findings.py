@@ -6,6 +6,8 @@ import pytest
 
 from analysis_testing.in_process import analyze_files, analyze_folder
 from openassent_analysis import Limits
+from openassent_analysis.catalogue import catalogue
+from openassent_analysis.findings import PRIORITIES, SEVERITIES
 from openassent_analysis.libraries import newest_allowed, outdated_address, parse
 from openassent_analysis.secrecy import masked
 from openassent_analysis.unknown import is_named_after
@@ -191,3 +193,22 @@ def test_a_host_with_the_name_of_the_owner_or_the_project_is_its_own(tmp_path, r
 ])  # fmt: skip
 def test_a_short_part_of_a_name_and_a_general_word_are_not_the_projects_own(repository, host, own):
     assert is_named_after(host, repository) is own
+
+
+KINDS = {it.severity + it.does: it for it in catalogue().vendors.values() if it.does and it.category == "marketing"}
+
+
+@each("vendor", KINDS.values(), ids=lambda it: it.id)
+def test_a_vendors_own_words_and_severity_win_over_those_of_its_category(vendor):
+    page = f'<script src="https://{vendor.domains[0]}/a.js"></script>'.encode()
+    found = analyze_files([("index.html", page)]).findings
+    [load] = [it for it in found if it.category == "trackers"]
+    assert load.description.startswith(f"{vendor.name} {vendor.does}.")
+    assert load.severity == vendor.severity
+    assert {it.priority for it in found} == {PRIORITIES[SEVERITIES.index(vendor.severity)]}
+
+
+def test_a_project_whose_vendors_need_no_consent_has_no_findings():
+    hosts = "media.ethicalads.io/a.js", "plausible.io/js/script.js", "js.stripe.com/v3/"
+    page = "".join(f'<script src="https://{host}"></script>' for host in hosts).encode()
+    assert analyze_files([("index.html", page)]).findings == []

@@ -94,6 +94,12 @@ CASES = [
         )
         for verb, status in (("accept", "accepted"), ("dismiss", "dismissed"), ("resolve", "resolved"))
     ),
+    Case(
+        "inbox dismiss {item} --until 90d",
+        ("{item} is dismissed.",),
+        lambda replies: [replies[-1].data],
+        then=("inbox show {item} --json", '"dismissedUntil": "20'),
+    ),
     Case("inbox reopen {item}", ("{item} is open.",), lambda replies: [replies[-1].data]),
     Case(
         "inbox issue {item} --existing 7", ("Issue: https://github.com/acme/shop/issues/7",), then=("inbox list", "#7")

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from html import unescape
 from urllib.parse import quote
 
 import pytest
@@ -68,6 +69,9 @@ class TestContent:
             ("added", "+&lt;script type&gt;"),
         ]
         assert 'data-copy="fix" hidden>Copy the diff</button>' in reply.text
+        # The text that is copied is the diff as git applies it, which ends with a line break.
+        copied = re.sub(r"<[^>]+>", "", reply.text.partition('<div id="fix">')[2].partition("</code>")[0])
+        assert unescape(copied).lstrip("\n") == f"{item.fix.diff}\n"
         assert "load()" not in reply.text
         assert "<p>Set <code>a: 1</code> &lt;too&gt;.</p>" in reply.text
 
@@ -353,6 +357,24 @@ class TestDecisions:
         assert "2 findings are restored." in text_of(visitor.press("Undo"))
         assert statuses(found) == ["dismissed", "open", "accepted"]
         assert inbox.get_item(found[2].item_id).status_reason == "we know"
+
+    def test_a_dismissal_can_have_an_end_which_undo_restores(self, visitor, company, found):
+        page = opened(visitor, company)
+        selected = {f"Select {found[0].title}": True, "Reason": "until spring", "Dismiss until": "2026-03-05"}
+        visitor.press("Dismiss", fill=selected, on=page)
+        shown = visitor.get(path(company, found[0]))
+        assert "dismissed this finding until 2026-03-05" in text_of(shown)
+        visitor.press("Accept", on=shown)
+        assert inbox.get_item(found[0].item_id).dismissed_until is None
+        visitor.press("Undo")
+        assert inbox.get_item(found[0].item_id).dismissed_until == "2026-03-05T00:00:00.000Z"
+
+    def test_a_dismissal_cant_have_ended_before(self, visitor, company, found):
+        page = opened(visitor, company)
+        for day in ("2026-03-04", "soon"):
+            fill = {f"Select {found[0].title}": True, "Dismiss until": day}
+            assert "Choose a day in the future" in text_of(visitor.press("Dismiss", fill=fill, on=page))
+        assert statuses(found[:1]) == ["open"]
 
     def test_undo_leaves_what_changed_since_and_what_the_decision_did_not_change(self, visitor, world, company, found):
         member = world.member(company, person=world.person(name="Grace Hopper"))

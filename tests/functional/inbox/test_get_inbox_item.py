@@ -40,6 +40,7 @@ def test_a_code_finding_shows_location_reason_and_remediation(acme, world):
         "references": ["https://example.com/consent"],
         "evidence": [{"description": "src/index.html, line 12", "url": permalink, "location": location}],
         "statusReason": None,
+        "dismissedUntil": None,
         "resolvedBy": None,
         "vendorIds": [],
         "decisions": [],

@@ -14,8 +14,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from openassent import Assent
-from openassent.models import Issue
 from openassent_cli import git
 from openassent_cli.commands.shared import Priority
 from openassent_cli.finding import repository_id
@@ -26,6 +24,8 @@ from openassent_cli.problems import Exit, NotSignedIn, Problem
 from openassent_cli.progress import FileProgress, ScanProgress
 
 if TYPE_CHECKING:
+    from openassent import Assent
+    from openassent.models import Issue
     from openassent_analysis.findings import Finding
 
 # A code host's event may arrive later than the pipeline that it started.
@@ -164,7 +164,7 @@ def _remote(repo: str | None, timeout: int) -> Outcome:
     return Outcome([_row(it) for it in compared.new], compared.unchanged_count, log, scan.id)
 
 
-def _scan_of(client: Assent, repository: str, commit: str) -> Any:
+def _scan_of(client: "Assent", repository: str, commit: str) -> Any:
     """Returns the scan of the commit, or the start of one. Raises Problem if the service has no reason to scan it."""
     deadline = time.monotonic() + _SECONDS_UNTIL_SCAN
     while True:

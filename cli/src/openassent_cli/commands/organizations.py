@@ -10,7 +10,7 @@ from openassent_cli.finding import organization_id
 from openassent_cli.invocation import invocation
 from openassent_cli.output import done, show_list
 
-app = Group("Organizations.")
+app = Group()
 
 
 @app.add("list")

@@ -9,7 +9,7 @@ from openassent_cli.commands.shared import Group
 from openassent_cli.invocation import invocation
 from openassent_cli.output import done, print_json, show_list
 
-app = Group("Profiles: several services or accounts side by side.")
+app = Group()
 
 
 @app.add("list")

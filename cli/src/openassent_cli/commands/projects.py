@@ -4,14 +4,14 @@ from typing import Annotated
 
 import typer
 
-from openassent import OMIT
+import openassent
 from openassent_cli.commands.shared import DEFAULT_LIMIT, DryRun, Group, Limit, Yes, confirm
 from openassent_cli.finding import project_id
 from openassent_cli.invocation import invocation
 from openassent_cli.output import counted, done, show, show_list
 from openassent_cli.problems import Exit, Problem
 
-app = Group("Projects and their consent instances.")
+app = Group()
 Name = Annotated[str, typer.Argument(metavar="PROJECT", help="The project's ID, slug, or name.")]
 
 
@@ -85,7 +85,7 @@ def update(
         updated = client.projects.update(
             project_id(client, project),
             name=name,
-            description=OMIT if description is None else description,
+            description=openassent.OMIT if description is None else description,
             websites=website or None,
             dry_run=dry_run,
         )

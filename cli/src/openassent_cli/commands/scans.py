@@ -2,11 +2,10 @@
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from openassent.models import Issue, ScanDetail
 from openassent_cli.commands.shared import DEFAULT_LIMIT, DryRun, Group, Limit, Priority, Yes, confirm
 from openassent_cli.finding import project_id, repository_id
 from openassent_cli.invocation import invocation, note
@@ -15,7 +14,10 @@ from openassent_cli.problems import Exit, Problem
 from openassent_cli.progress import FileProgress, ScanProgress
 from openassent_cli.reports import Format
 
-app = Group("Code-audit scans.")
+if TYPE_CHECKING:
+    from openassent.models import Issue, ScanDetail
+
+app = Group()
 Scan = Annotated[str, typer.Argument(metavar="SCAN", help="The scan's ID.")]
 
 
@@ -161,7 +163,7 @@ def _state(started: object) -> str:
     return "The scan is being prepared. Follow it with `assent scan list`."
 
 
-def _show(scan: ScanDetail) -> None:
+def _show(scan: "ScanDetail") -> None:
     coverage = scan.coverage
     show(
         scan,
@@ -183,7 +185,7 @@ def _show(scan: ScanDetail) -> None:
     )
 
 
-def _list_issues(issues: Iterable[Issue], change: Callable[[Issue], str] | None = None) -> None:
+def _list_issues(issues: "Iterable[Issue]", change: "Callable[[Issue], str] | None" = None) -> None:
     """Lists findings. change: what happened to one since another scan."""
     changed: dict[str, Callable[[Issue], object]] = {"CHANGE": change} if change else {}
     show_list(

@@ -29,9 +29,6 @@ class Priority(StrEnum):
 class Group(typer.Typer):
     """A group of commands. Each of them has the options of every command."""
 
-    def __init__(self, explanation: str) -> None:
-        super().__init__(help=explanation, no_args_is_help=True)
-
     def add(self, name: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
         """Adds a command. Returns the function unchanged."""
         register = self.command(name)

@@ -10,7 +10,7 @@ from openassent_cli.finding import project_id
 from openassent_cli.invocation import invocation
 from openassent_cli.output import done, show_list
 
-app = Group("Vendors that were seen on a project.")
+app = Group()
 Vendor = Annotated[str, typer.Argument(help="The vendor's ID.")]
 
 

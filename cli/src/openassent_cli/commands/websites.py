@@ -10,7 +10,7 @@ from openassent_cli.finding import found_by_name, project_id
 from openassent_cli.invocation import invocation
 from openassent_cli.output import done, show_list
 
-app = Group("The websites of a project.")
+app = Group()
 Address = Annotated[str, typer.Argument(help="The website's address, such as https://shop.example.")]
 
 

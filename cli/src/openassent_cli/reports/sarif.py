@@ -9,6 +9,7 @@ from itertools import groupby
 from typing import Any
 from urllib.parse import quote
 
+from openassent_analysis.findings import COMMENT
 from openassent_analysis.fixes import Edit, Fix
 from openassent_analysis.kinds import NOT_ASSESSED
 from openassent_analysis.rules import Rule, rules
@@ -32,8 +33,9 @@ def print_report(report: LocalReport) -> None:
 def log(report: LocalReport) -> dict[str, Any]:
     """Returns the log. Paths are relative to the root of the working tree, as code hosts expect them."""
     known, documentation = {rule.id: rule for rule in rules()}, invocation().documentation
+    shown = [*report.findings, *report.suppressed]
     worst: dict[str, str] = {}
-    for finding in report.plain_findings:
+    for finding in (it.finding for it in shown):
         severities = (worst.get(finding.rule_id, finding.severity), finding.severity)
         worst[finding.rule_id] = min(severities, key=list(_LEVELS).index)
     order = {rule_id: index for index, rule_id in enumerate(worst)}
@@ -49,13 +51,16 @@ def log(report: LocalReport) -> dict[str, Any]:
         "columnKind": "unicodeCodePoints",
         "originalUriBaseIds": {_ROOT: {"description": {"text": "The root of the repository."}}},
         "invocations": [{"executionSuccessful": True, "toolExecutionNotifications": [*_notifications(report)]}],
-        "results": [_result(report, reported, order[reported.finding.rule_id]) for reported in report.findings],
+        "results": [_result(report, reported, order[reported.finding.rule_id]) for reported in shown],
     }
     return {"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}
 
 
 def _notifications(report: LocalReport) -> Iterator[dict[str, Any]]:
-    """Yields which files weren't analyzed, and why: a folder that was skipped must not look clean."""
+    """Yields which files weren't analyzed, and why: a folder that was skipped must not look clean.
+
+    Also yields comments that have no effect.
+    """
     for reason, number in sorted(report.skipped.items()):
         examples = [report.path_in_tree(path) for path in report.skipped_examples[reason]]
         files = "1 file or folder" if number == 1 else f"{number:,} files or folders"
@@ -66,6 +71,9 @@ def _notifications(report: LocalReport) -> Iterator[dict[str, Any]]:
             "locations": [{"physicalLocation": {"artifactLocation": _artifact(path)}} for path in examples],
             "properties": {"reason": reason, "count": number},
         }
+    for note in report.notes:
+        place = {"artifactLocation": _artifact(report.path_in_tree(note.path)), "region": {"startLine": note.line}}
+        yield {"level": "warning", "message": {"text": note.text}, "locations": [{"physicalLocation": place}]}
 
 
 def _artifact(path: str) -> dict[str, str]:
@@ -118,6 +126,9 @@ def _result(report: LocalReport, reported: ReportedFinding, rule_index: int) -> 
     }
     if reported.fix and reported.fix.edits:
         result["fixes"] = [_fix(report, reported.fix)]
+    if suppression := reported.suppression:
+        kind = "inSource" if suppression.kind == COMMENT else "external"
+        result["suppressions"] = [{"kind": kind, "justification": suppression.reason}]
     return result
 
 

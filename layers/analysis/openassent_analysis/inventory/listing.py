@@ -6,11 +6,12 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Final
 
-from openassent_analysis.files import NOT_ANALYZED, convention_of, is_analyzed, language_of, reason_to_skip
+from openassent_analysis.files import NOT_ANALYZED, convention_of, language_of
 from openassent_analysis.findings import ENDS
 from openassent_analysis.inventory import manifests
 from openassent_analysis.inventory.technologies import Sign, technologies
 from openassent_analysis.kinds import NOT_ASSESSED, kind_of
+from openassent_analysis.selection import EVERYTHING, PROJECT_FILE, Selection
 
 MAX_MANIFESTS: Final = 500
 MAX_MANIFEST_BYTES: Final = 512 * 1024
@@ -20,7 +21,7 @@ MAX_PATH: Final = 200
 # Bounds the memory for names of files that no later stage reads: those of about 50,000 files.
 MAX_UNREAD_CHARACTERS: Final = 4 * 1024**2
 # Files that the project's people didn't write.
-_FOREIGN: Final = frozenset({"vendored", "build output", "repository data", "minified", "generated"})
+_FOREIGN: Final = frozenset({"vendored", "build output", "repository data", "minified", "generated", "excluded"})
 
 
 @dataclass(slots=True)
@@ -37,7 +38,9 @@ def nearness(path: str) -> tuple[int, str]:
 class Listing:
     """The files of an archive: their counts, their signs of technologies, and the manifests to read."""
 
-    def __init__(self) -> None:
+    def __init__(self, selection: Selection = EVERYTHING) -> None:
+        # Of the files that are listed from now on.
+        self.selection = selection
         self.languages: dict[str, Count] = {}
         # The file nearest to the root that shows each technology.
         self.signs: dict[Sign, str] = {}
@@ -60,13 +63,16 @@ class Listing:
 
     def take(self, path: str, size: int) -> str | None:
         """Notes a file. Returns why it isn't written to disk, or None if a later stage reads it."""
+        if path == PROJECT_FILE:
+            self.only_manifests += 1
+            return None
         reason = self._take(path, size)
         if reason is not None:
             self.skipped_examples.setdefault(reason, path[:MAX_PATH])
         return reason
 
     def _take(self, path: str, size: int) -> str | None:
-        reason = reason_to_skip(path)
+        reason = self.selection.reason_to_skip(path)
         name = path.rpartition("/")[2]
         convention = reason or convention_of(path)
         if convention not in _FOREIGN and (language := self._technologies.language_of(name)):
@@ -98,7 +104,7 @@ class Listing:
                 self.not_assessed[kind] += 1
         if reason in ENDS:
             self.left_out.setdefault(reason, path)
-        if not is_analyzed(path):
+        if not self.selection.reads(path):
             return
         self._unread_characters += len(path)
         if self._unread_characters > MAX_UNREAD_CHARACTERS:

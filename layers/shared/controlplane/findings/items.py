@@ -25,13 +25,17 @@ MOST_FORMER = 10
 
 
 class StatusChange(NamedTuple):
-    """A status of an item, its time, and who or what set it: a person, a scan, or neither if it was found."""
+    """A status of an item, its time, and who or what set it: a person, a scan, or neither if it was found.
+
+    until: from when on a dismissed item opens again if it is found.
+    """
 
     status: Status
     at: str
     by: str | None = None
     reason: str | None = None
     scan_id: str | None = None
+    until: str | None = None
 
 
 class Evidence(NamedTuple):
@@ -290,6 +294,7 @@ def history_of(item: Mapping[str, Any]) -> tuple[StatusChange, ...]:
         by=item.get("statusBy"),
         reason=item.get("statusReason"),
         scan_id=resolving_scan(item),
+        until=item.get("dismissedUntil"),
     )
     return (*(read_map(StatusChange, former) for former in item.get("history") or ()), current)
 
@@ -334,6 +339,8 @@ class InboxItem(StoredMap):
     references: Annotated[tuple[str, ...], SPARSE] = ()
     evidence: Annotated[tuple[Evidence, ...], SPARSE] = ()
     status_reason: Annotated[str | None, SPARSE] = None
+    # From when on it opens again if it is found, if it is dismissed.
+    dismissed_until: Annotated[str | None, SPARSE] = None
     # The scan that resolved it.
     resolved_by: Annotated[str | None, Derived(resolving_scan)] = None
     # The catalog's vendors that a code finding is about.

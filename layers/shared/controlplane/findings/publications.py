@@ -23,6 +23,7 @@ def publish_findings(discoveries: Iterable[Discovery]) -> list[Entry]:
 
     - A resolved item reopens if the finding was observed after the resolution and is neither settled nor gone.
     - A resolved or dismissed item reopens if the advisory has a new edition.
+    - A dismissed item reopens if the finding was observed at the end of the dismissal or later, and isn't settled.
     - An open item is resolved if the finding has a `settled_reason`, unless a person reopened it after the decision.
 
     An observation that is older than the stored one changes nothing. One of the same time, such as a duplicate, changes
@@ -172,6 +173,9 @@ def _next_status(discovery: Discovery, existing: Mapping[str, Any]) -> Status | 
         resolved_at = (by_scan["observedAt"], by_scan["attempt"]) if by_scan else (existing["statusAt"], math.inf)
         is_back = (discovery.observed_at, discovery.attempt) > resolved_at and discovery.resolution is None
         return "open" if is_back and not discovery.settled else None
+    if existing["status"] == "dismissed" and existing.get("dismissedUntil"):
+        is_over = discovery.observed_at >= existing["dismissedUntil"] and discovery.resolution is None
+        return "open" if is_over and not discovery.settled else None
     if existing["status"] == "open" and discovery.settled_reason is not None:
         # A person who reopens the item after the decision wants it open.
         decided_at = max((decision.decided_at for decision in discovery.decisions), default="")

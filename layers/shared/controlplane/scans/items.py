@@ -104,6 +104,8 @@ class Coverage(NamedTuple):
     """A scan's coverage: files in the archive, files analyzed, the number of skipped files by reason, and by kind.
 
     incomplete: what was left out at a limit of the whole scan, for people. skipped_examples: a path by reason.
+    suppressed: the number of findings by kind of suppression and by rule. notes: comments and settings without effect,
+    for people.
     """
 
     files: int
@@ -112,6 +114,12 @@ class Coverage(NamedTuple):
     kinds: tuple[CoveredKind, ...] = ()
     incomplete: str | None = None
     skipped_examples: Mapping[str, str] = {}
+    suppressed: Mapping[str, Mapping[str, int]] = {}
+    notes: tuple[str, ...] = ()
+
+    @property
+    def suppressed_findings(self) -> int:
+        return sum(sum(by_rule.values()) for by_rule in self.suppressed.values())
 
 
 class Failure(NamedTuple):
