@@ -221,7 +221,7 @@ class TestSelection:
     def test_a_glob_or_a_rule_that_doesnt_exist_is_refused(self, option: str, tree: Path):
         ended = run(f"scan local {option}")
         assert (ended.code, ended.stdout) == (Exit.USAGE, "")
-        assert re.search(r"/docs/rules lists them|A glob isn't valid: ", ended.stderr)
+        assert re.search(r"/docs/rules of the service lists them|A glob isn't valid: ", ended.stderr)
 
     @pytest.mark.parametrize("form", ["text", "json", "sarif", "github"])
     def test_a_file_gets_the_findings_instead_of_standard_output(self, form: str, tree: Path):

@@ -15,7 +15,6 @@ from openassent_analysis.sandbox import SandboxUnavailable
 from openassent_analysis.selection import EVERYTHING, InvalidGlob, Selection
 from openassent_analysis.working_tree import EarlierFinding, ReportedFinding, compare, read_baseline
 from openassent_cli import git
-from openassent_cli.invocation import invocation
 from openassent_cli.problems import Exit, Problem
 
 
@@ -71,7 +70,7 @@ def selection_of(
     unknown = {*(only_rules or ())} - {rule.id for rule in rules()}
     if unknown:
         raise Problem(
-            f"There is no rule {min(unknown)}.", f"{invocation().documentation}/rules lists them.", Exit.USAGE
+            f"There is no rule {min(unknown)}.", "The page /docs/rules of the service lists them.", Exit.USAGE
         )
     try:
         return EVERYTHING.narrowed(exclude or (), include or (), only_rules or ())

@@ -55,8 +55,8 @@ class Skipped(Exception):
     """The file is skipped; the argument is the reason."""
 
 
-# A scan asks several times about each path.
-_MOST_PATHS: Final = 20_000
+# A scan asks several times about each path, mostly at once. Paths of hostile archives are long.
+_MOST_PATHS: Final = 500
 
 
 @lru_cache(_MOST_PATHS)

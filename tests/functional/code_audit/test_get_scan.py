@@ -47,6 +47,8 @@ def test_a_completed_preview_has_all_fields(acme):
             "skipped": {"minified": 1},
             "kinds": [{"name": "ERB", "analyzedFiles": 9, "unassessedFiles": 1}],
             "incomplete": None,
+            "suppressed": {},
+            "notes": [],
         },
         "findingsExpireAt": None,
         "inventory": None,

@@ -264,7 +264,15 @@ class TestInventory:
             )
         ]  # fmt: skip
         skipped = {"other kind of file": 5}
-        coverage = {"files": 9, "analyzedFiles": 4, "skipped": skipped, "kinds": kinds, "incomplete": None}
+        coverage = {
+            "files": 9,
+            "analyzedFiles": 4,
+            "skipped": skipped,
+            "kinds": kinds,
+            "incomplete": None,
+            "suppressed": {},
+            "notes": [],
+        }
         assert line.poll()["coverage"] == coverage
         assert "inventory" not in (table.get(line.scan.key) or {"inventory": None})
         path, token = "/v1/code-audit/scans", line.company.owner.token

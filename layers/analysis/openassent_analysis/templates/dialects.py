@@ -54,7 +54,7 @@ def language_of_template(name: str) -> str | None:
     return "typescript" if "ts" in script["language"] else "javascript"
 
 
-@lru_cache(20_000)
+@lru_cache(500)
 def dialect_of(path: str) -> Dialect | None:
     name = path.rpartition("/")[2].lower()
     rest, _, extension = name.rpartition(".")
