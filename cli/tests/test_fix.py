@@ -27,7 +27,6 @@ def folder_of(path: Path, **report: Any) -> EditedFolder:
         "analyzed": 1,
         "skipped": {},
         "skipped_examples": {},
-        "rules_version": "1",
     }
     return EditedFolder(LocalReport(**{**values, "folder": path, "scanned_at": time.time_ns(), **report}))
 
@@ -207,6 +206,11 @@ class TestCommand:
         shown = run("fix", terminal=True).stdout
         assert "\x1b[31m-<script a='\ufffd[2J'" in shown
         assert "\x1b[32m+<script" in shown
+
+    def test_globs_and_rules_select_what_is_fixed(self, tree: Path):
+        assert run("fix --exclude page.html").stdout == ""
+        assert run("fix --rule identified-by-address --apply").stdout == ""
+        assert "page.html" in run("fix --rule session-replay-loaded --include demo/").stdout
 
     def test_a_folder_that_doesnt_exist_is_refused(self, tree: Path):
         assert run("fix nope").code == Exit.USAGE

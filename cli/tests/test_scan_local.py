@@ -13,6 +13,7 @@ from cli.tests.support.shell import run, run_git
 from openassent_cli.problems import Exit
 from tests.support.sarif import check_sarif
 
+SERVICE = "https://api.acme.example"
 TRACKER = '<script async src="https://www.googletagmanager.com/gtag/js?id=G-12345"></script>\n'
 # The project asks for consent, so only the tracker itself is a finding.
 BANNER = '<script id="Cookiebot" src="https://consent.cookiebot.com/uc.js" data-cbid="00000000-0000"></script>\n'
@@ -75,7 +76,9 @@ class TestFormats:
         assert "new.html:3:" in ended.stdout
         assert "googletagmanager.com/gtag/js?id=G-67890" in ended.stdout
         assert "\n  Fix: " in ended.stdout
-        assert "\n  https://api.assent.example/docs/rules/analytics-loaded\n" in ended.stdout
+        assert "\n  Rule: analytics-loaded\n" in ended.stdout
+        ended = run("scan local web", ASSENT_BASE_URL=SERVICE)
+        assert f"\n  {SERVICE}/docs/rules/analytics-loaded\n" in ended.stdout
         assert re.fullmatch(r"2 findings \(1 P1, 1 P2\) in 3 files\.\n", ended.stderr)
 
     def test_json_and_sarif_and_annotations_have_the_same_findings(self, tree: Path):
@@ -96,7 +99,10 @@ class TestFormats:
         assert "Google" not in str(rule["fullDescription"]) + str(rule["help"])
         assert all("Google" in it["message"]["text"] for it in results)
         assert [it["properties"]["vendors"] for it in results] == [["Google Analytics"]] * 2
-        assert rule["helpUri"] == "https://api.assent.example/docs/rules/analytics-loaded"
+        assert "helpUri" not in rule
+        log = run("scan local web --format sarif --quiet", ASSENT_BASE_URL=SERVICE).json
+        check_sarif(log, {"web/new.html", "web/old.html"})
+        assert log["runs"][0]["tool"]["driver"]["rules"][0]["helpUri"] == f"{SERVICE}/docs/rules/analytics-loaded"
         # The edits are those of `assent fix`: whole lines.
         replacements = [it["fixes"][0]["artifactChanges"][0]["replacements"] for it in results]
         assert [part["deletedRegion"]["startLine"] for (part,) in replacements] == [3, 3]
@@ -191,6 +197,39 @@ class TestSelection:
     def test_only_changed_files_are_reported(self, tree: Path):
         assert paths(run("scan local --json --changed-since main").stdout) == ["web/new.html"]
         assert run("scan local --changed-since nope").code == Exit.USAGE
+
+    def test_globs_and_rules_select_what_is_reported(self, tree: Path):
+        (tree / "package.json").write_text("{}")
+        for folder in ("demo", "dist"):
+            (tree / folder).mkdir()
+            (tree / folder / "page.html").write_text(PAGE)
+        everything = ["dist/page.html", "demo/page.html", "web/new.html", "web/old.html"]
+        for options, found in {
+            "--exclude old.html": ["web/new.html"],
+            "--exclude '/web/n*' --exclude /web/old.html": [],
+            "--include demo/": ["demo/page.html", "web/new.html", "web/old.html"],
+            "--include 'd*' --include demo": everything,
+            "--include demo/ --exclude page.html --rule analytics-loaded": ["web/new.html", "web/old.html"],
+            "--rule tag-manager-loaded": [],
+        }.items():
+            assert sorted(paths(run(f"scan local --json {options}").stdout)) == sorted(found), options
+        # Globs are relative to the root of the repository.
+        assert paths(run("scan local web --json --exclude web/old.html").stdout) == ["new.html"]
+        assert "excluded 1 (such as web/old.html)" in run("scan local --exclude old.html").stderr
+
+    @pytest.mark.parametrize("option", ["--exclude /", "--include '!a'", "--rule nope"])
+    def test_a_glob_or_a_rule_that_doesnt_exist_is_refused(self, option: str, tree: Path):
+        ended = run(f"scan local {option}")
+        assert (ended.code, ended.stdout) == (Exit.USAGE, "")
+        assert re.search(r"/docs/rules lists them|A glob isn't valid: ", ended.stderr)
+
+    @pytest.mark.parametrize("form", ["text", "json", "sarif", "github"])
+    def test_a_file_gets_the_findings_instead_of_standard_output(self, form: str, tree: Path):
+        printed = run(f"scan local web --format {form}").stdout
+        ended = run(f"scan local web --format {form} -o found.txt --fail-on P3")
+        assert (ended.code, ended.stdout) == (Exit.FINDINGS, "")
+        assert (tree / "found.txt").read_text() == printed
+        assert run("scan local web -o nope/found.txt").code == Exit.FAILED
 
     def test_a_threshold_fails_the_command(self, tree: Path):
         priority = run("scan local --json").json["findings"][0]["priority"]

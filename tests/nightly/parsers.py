@@ -66,8 +66,8 @@ from openassent_analysis.report import OWN, USES, Report
 from openassent_analysis.selection import Selection
 from openassent_analysis.sites import Sites
 from openassent_analysis.sources import Source
-from openassent_analysis.templates import read_template
 from openassent_analysis.templates.dialects import DIALECTS
+from openassent_analysis.templates.reading import read_template
 from openassent_analysis.values import values
 from scan_execution import workspace
 from scan_execution.app import ACCEPTED

@@ -23,8 +23,6 @@ from openassent_cli.profiles import Profile
 if TYPE_CHECKING:
     from openassent import Assent
 
-_DOCUMENTATION = "https://api.assent.example/docs"
-
 
 @dataclass(frozen=True)
 class Invocation:
@@ -72,12 +70,12 @@ class Invocation:
         return Profile(address, self.organization or (stored.organization if stored else None))
 
     @property
-    def documentation(self) -> str:
-        """The address of the documentation: of the profile's service, or the product's."""
+    def documentation(self) -> str | None:
+        """The address of the service's documentation. None if no service is known."""
         try:
             return f"{self.settings().base_url}/docs"
         except Problem:
-            return _DOCUMENTATION
+            return None
 
     @contextlib.contextmanager
     def client(self) -> "Iterator[Assent]":

@@ -10,10 +10,12 @@ from typing import Any
 from openassent_analysis import working_tree
 from openassent_analysis.findings import Finding, Note
 from openassent_analysis.project_file import InvalidProjectFile
+from openassent_analysis.rules import rules, rules_version
 from openassent_analysis.sandbox import SandboxUnavailable
-from openassent_analysis.selection import EVERYTHING, Selection
+from openassent_analysis.selection import EVERYTHING, InvalidGlob, Selection
 from openassent_analysis.working_tree import EarlierFinding, ReportedFinding, compare, read_baseline
 from openassent_cli import git
+from openassent_cli.invocation import invocation
 from openassent_cli.problems import Exit, Problem
 
 
@@ -31,7 +33,6 @@ class LocalReport:
     analyzed: int
     skipped: Mapping[str, int]
     skipped_examples: Mapping[str, Sequence[str]]
-    rules_version: str
     folder: Path
     scanned_at: int
     prefix: str = ""
@@ -44,7 +45,7 @@ class LocalReport:
 
     def as_json(self) -> dict[str, Any]:
         return {
-            "rulesVersion": self.rules_version,
+            "rulesVersion": rules_version(),
             "analyzedFiles": self.analyzed,
             "skipped": dict(self.skipped),
             "skippedExamples": dict(self.skipped_examples),
@@ -61,6 +62,21 @@ class LocalReport:
     def at_or_above(self, priority: str) -> list[ReportedFinding]:
         """Returns the findings that are at least as urgent as the priority."""
         return [it for it in self.findings if it.finding.priority <= priority]
+
+
+def selection_of(
+    exclude: Sequence[str] | None, include: Sequence[str] | None, only_rules: Sequence[str] | None
+) -> Selection:
+    """Returns what the options select. Raises Problem."""
+    unknown = {*(only_rules or ())} - {rule.id for rule in rules()}
+    if unknown:
+        raise Problem(
+            f"There is no rule {min(unknown)}.", f"{invocation().documentation}/rules lists them.", Exit.USAGE
+        )
+    try:
+        return EVERYTHING.narrowed(exclude or (), include or (), only_rules or ())
+    except InvalidGlob as error:
+        raise Problem(f"A glob isn't valid: {error}.", code=Exit.USAGE) from None
 
 
 def scan_folder(
@@ -96,7 +112,6 @@ def scan_folder(
         analyzed=scan.analysis.files_analyzed,
         skipped=scan.analysis.skipped,
         skipped_examples=scan.analysis.skipped_examples,
-        rules_version=scan.rules_version,
         folder=folder,
         scanned_at=scanned_at,
         suppressed=scan.suppressed,

@@ -16,12 +16,13 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from copy import copy
 from dataclasses import dataclass, replace
-from functools import cache, lru_cache
+from functools import cache, cached_property, lru_cache
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
 from openassent_analysis.reading import load_yaml
+from openassent_analysis.vocabulary import Names, Vocabulary
 
 VENDORS: Final = Path(__file__).with_name("resources") / "vendors.yaml"
 # Generated from third-party-web by scripts/vendors.py.
@@ -141,6 +142,22 @@ class Catalogue:
         match = _ADDRESS.search(text, start)
         return match[1].lower() if match else ""
 
+    @cached_property
+    def _hosts(self) -> Names:
+        return Names(self._by_host)
+
+    @cached_property
+    def _imported(self) -> Names:
+        return Names((*self._by_package, *self._by_module))
+
+    def may_name_host(self, vocabulary: Vocabulary) -> bool:
+        """Returns whether a text with these words may contain the name of a vendor's host."""
+        return self._hosts.may_be_in(vocabulary.lower_runs)
+
+    def may_import(self, vocabulary: Vocabulary) -> bool:
+        """Returns whether a text with these words may import a vendor's package."""
+        return self._imported.may_be_in(vocabulary.runs)
+
     def packages_in(self, text: str) -> dict[str, Vendor]:
         """Returns the vendors of the packages that a source file imports, by package name."""
         found = {}
@@ -165,6 +182,8 @@ class Catalogue:
         extended.vendors = {**self.vendors}
         extended._by_host = {**self._by_host}
         extended._by_package = {**self._by_package}
+        for made_from_them in ("_hosts", "_imported"):
+            vars(extended).pop(made_from_them, None)
         for vendor in vendors:
             extended.vendors[vendor.id] = vendor
             extended._by_package |= dict.fromkeys(vendor.packages, vendor)

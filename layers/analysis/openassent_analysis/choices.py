@@ -17,7 +17,7 @@ from openassent_analysis.gating import SERVER
 from openassent_analysis.report import MAX_CHOICES
 from openassent_analysis.templates.dialects import dialect_of
 
-_SPEAKS: Final = re.compile(r"cookie|consent|gdpr", re.IGNORECASE)
+_MARKS: Final = ("cookie", "consent", "gdpr")
 # cookies[:name], request.COOKIES.get('name'), $_COOKIE['name'], Cookie::get(NAME), req.cookies.name
 _READ: Final = re.compile(
     r"(?:\$_COOKIE|[cC]ookies?|COOKIES?)(?:\)|\?)?(?:->|\.|::)?(?:get|has|signed|encrypted|get_signed_cookie|fetch|dig|key\?)?"
@@ -56,7 +56,10 @@ _MAX_READS: Final = 50
 
 def choices_in(path: str, text: str, language: str) -> list[str]:
     """Returns the names of values that are true only if a cookie says that the visitor has agreed."""
-    if not _is_server_code(path, language) or not _SPEAKS.search(text):
+    if not _is_server_code(path, language):
+        return []
+    lower = text.lower()
+    if not any(mark in lower for mark in _MARKS):
         return []
     found = dict.fromkeys(_names(text))
     if path.endswith(_PHP):

@@ -42,8 +42,12 @@ def set_up(
     known: Mapping[str, Any],
     *,
     exists: bool,
+    taken: Collection[str],
 ) -> Fix:
-    """Returns a fix with c15t. exists: the project has it, so the fix says what to add instead of setting it up."""
+    """Returns a fix with c15t.
+
+    exists: the project has it, so the fix says what to add instead of setting it up. taken: paths of its files.
+    """
     script, version = _script(vendor, places, known), known["checked"]
     calls = [it for it in places if it.kind == STATEMENT and vendor.id not in known["waits"]]
     if exists:
@@ -59,6 +63,8 @@ def set_up(
     summary = f"c15t {version} starts {vendor.name} after consent."
     try:
         edits = _edits(path, places, calls, script, code, is_component=framework != "c15t")
+        if edits[0].path in taken:
+            raise Unsafe  # noqa: TRY301
     except Unsafe:
         language = ("tsx" if typed else "jsx") if framework != "c15t" else ("ts" if typed else "js")
         summary += " Call what starts it today in `whenAllowed`." if calls else " Remove the code that loads it today."

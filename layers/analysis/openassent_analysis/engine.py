@@ -30,7 +30,8 @@ from openassent_analysis.places import MAX_PLACES, MAX_TEXT, Place
 from openassent_analysis.report import MAX_LOADS, Load, Match, has_loader
 from openassent_analysis.rules import Rule, rules
 from openassent_analysis.sources import Source
-from openassent_analysis.templates import read_template
+from openassent_analysis.templates.reading import read_template
+from openassent_analysis.vocabulary import sought
 
 # The text that templates write.
 PAGES: Final = frozenset({"html", "javascript", "typescript"})
@@ -41,33 +42,36 @@ class Triggers:
     """Selects the rules that a text may match, without parsing it."""
 
     def __init__(self, every: Sequence[Rule]) -> None:
-        self._syntax: Final = [rule for rule in every if rule.engine == "syntax"]
-        self._words: Final = sorted({word for rule in self._syntax for word in (*rule.triggers, *rule.requires)})
+        self._syntax: Final = [
+            (rule, frozenset(rule.triggers), frozenset(rule.requires), rule.vendor_categories, rule.package_categories)
+            for rule in every
+            if rule.engine == "syntax"
+        ]
+        self._words: Final = sought(word for rule, *_ in self._syntax for word in (*rule.triggers, *rule.requires))
 
     def possible(self, source: Source) -> list[Rule]:
-        vocabulary = source.vocabulary
-        present = {word for word in self._words if word in vocabulary}
+        present = source.vocabulary.present(self._words)
         served: set[str] | None = None
         found = []
-        for rule in self._syntax:
-            if rule.triggers and present.isdisjoint(rule.triggers):
+        for rule, triggering, required, vendor_categories, package_categories in self._syntax:
+            if (triggering and present.isdisjoint(triggering)) or (required and present.isdisjoint(required)):
                 continue
-            if rule.requires and present.isdisjoint(rule.requires):
+            if not _applies(rule, source):
                 continue
-            if rule.vendor_categories:
+            if vendor_categories:
                 if served is None:
                     served = {vendor.category for vendor in source.named}
-                if served.isdisjoint(rule.vendor_categories):
+                if served.isdisjoint(vendor_categories):
                     continue
             if "unknown_script" in rule.where and not source.may_load_unknown:
                 continue
-            if rule.package_categories and not any(
-                vendor.category in rule.package_categories
+            if package_categories and not any(
+                vendor.category in package_categories
                 for vendor in (*source.packages.values(), *source.imported.values())
             ):
                 continue
             found.append(rule)
-        return [rule for rule in found if _applies(rule, source)]
+        return found
 
 
 def _applies(rule: Rule, source: Source) -> bool:

@@ -26,6 +26,7 @@ class Runs(Enum):
 _PATHS: Final = resource("paths")
 _SCRIPT: Final = re.compile(r"\.[cm]?[jt]sx?$")
 _FRAMEWORK: Final = pattern_of(_PATHS["framework"])
+_PIECE: Final = pattern_of(_PATHS["pieces"], re.IGNORECASE)
 _BY_CONVENTION: Final = pattern_of(_PATHS["by_convention"])
 _HOOK: Final = pattern_of(_PATHS["hooks"])
 _MESSAGE: Final = pattern_of(_PATHS["messages"], re.IGNORECASE)
@@ -69,7 +70,8 @@ def runs(path: str) -> Runs:
         return Runs.PERHAPS if script and not path.endswith(_JSX) else Runs.NEVER
     if path.endswith(_BY_THEMSELVES):
         return Runs.ALL
-    partial = is_for_content(path) or (_PARTIAL.search(path) and not _LAYOUT.search(path))
+    in_part = _PIECE.search(path) or (_PARTIAL.search(path) and not _LAYOUT.search(path))
+    partial = is_for_content(path) or in_part
     if partial:
         return Runs.PERHAPS if _HOOK.search(path) else Runs.NEVER
     return Runs.ALL

@@ -19,7 +19,7 @@ from openassent_analysis.comments import ignores_in
 from openassent_analysis.engine import analyze_source, locate, source_of, triggers
 from openassent_analysis.fingerprints import Fingerprints
 from openassent_analysis.gates import providers
-from openassent_analysis.gating import OPEN, Gate, Gating, Unclear
+from openassent_analysis.gating import Gate, Gating, Unclear
 from openassent_analysis.inventory import manifests as inventory
 from openassent_analysis.inventory.technologies import technologies
 from openassent_analysis.libraries import families
@@ -28,7 +28,7 @@ from openassent_analysis.mechanisms import asks_for_consent, consent_managers, s
 from openassent_analysis.report import ADDRESSES, GIVEN, MAX_LOADS, OWN_VENDORS, USES, Load, Match, Report
 from openassent_analysis.selection import read_vendors
 from openassent_analysis.setups import setups_of
-from openassent_analysis.sites import traits_of, traits_of_manifest
+from openassent_analysis.sites import themes_of, traits_of, traits_of_manifest
 from openassent_analysis.sources import Source
 from openassent_analysis.unknown import configured_names
 from openassent_analysis.unread_settings import SETTING, has_theme
@@ -75,6 +75,7 @@ def _examine_source(path: str, text: str, language: str, limits: Limits, deadlin
     source.deadline = deadline
     if language == "configuration":
         report = Report(text.count("\n") + 1, asks_for_consent(source), own_names=sorted(configured_names(text)))
+        report.traits = themes_of(path, text)
         _add_settings(report, source, limits)
         _add_markup(report, source, limits)
         report.ignores = ignores_in(source) if report.matches else []
@@ -131,9 +132,16 @@ def _add_settings(report: Report, source: Source, limits: Limits) -> None:
                 *locate(source, found.start, found.end, limits),
                 # Without the value, so that another measurement id is the same finding.
                 *fingerprints.take(_SETTING_RULE, f"{found.vendor.id} {found.name}"),
-                Gating(Gate.OPEN, unclear=Unclear.CONDITION) if found.may_wait else OPEN,
+                Gating(Gate.OPEN, unclear=_doubt(source.path, found)),
             )
         )
+
+
+def _doubt(path: str, found: site_configuration.Found) -> Unclear:
+    """Returns why a setting alone doesn't show whether a tracker waits for consent."""
+    if found.may_wait:
+        return Unclear.CONDITION
+    return Unclear.THEME if found.by_theme and site_configuration.has_theme(path) else Unclear.NOTHING
 
 
 def _add_markup(report: Report, source: Source, limits: Limits) -> None:

@@ -10,6 +10,7 @@ import re
 import stat
 from collections.abc import Callable, Iterable, Iterator
 from collections.abc import Set as AbstractSet
+from functools import lru_cache
 from pathlib import Path
 from typing import Final, TypeAlias
 
@@ -54,6 +55,11 @@ class Skipped(Exception):
     """The file is skipped; the argument is the reason."""
 
 
+# A scan asks several times about each path.
+_MOST_PATHS: Final = 20_000
+
+
+@lru_cache(_MOST_PATHS)
 def language_of(name: str) -> str | None:
     """Returns how to read a file: a language, `manifest`, `lock file`, `configuration`, or None if it isn't read."""
     if name in MANIFESTS:
@@ -70,6 +76,7 @@ def reason_to_skip_folder(path: str) -> str | None:
     return _REASON_OF_FOLDER.get(path.rstrip("/").rpartition("/")[2].lower())
 
 
+@lru_cache(_MOST_PATHS)
 def reason_to_skip(path: str) -> str | None:
     """Returns why a file is skipped, or None. The path is relative to the root, with forward slashes."""
     *folders, name = path.split("/")

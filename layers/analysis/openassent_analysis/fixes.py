@@ -65,13 +65,15 @@ _PLAYERS: Final = {
 class Project:
     """The facts that decide which fix fits: ids of frameworks and package managers, and of the vendors in use.
 
-    setups: how its files set a consent library up, see `setups`. versions: the major ones of vendors' packages.
+    setups: how its files set a consent library up, see `setups`. versions: the major ones of vendors' packages. paths:
+    those of its files.
     """
 
     technologies: frozenset[str] = frozenset()
     vendors: frozenset[str] = frozenset()
     setups: frozenset[str] = frozenset()
     versions: Mapping[str, str] | None = None
+    paths: frozenset[str] = frozenset()
 
     @classmethod
     def of(cls, inventory: Inventory, analysis: Analysis | None = None) -> Project:
@@ -82,7 +84,8 @@ class Project:
         for vendor in inventory.vendors:
             if vendor.packages and (major := _MAJOR.search(vendor.packages[0].newest or "")):
                 versions[vendor.id] = major[0]
-        return cls(frozenset(it.id for it in found), vendors, frozenset(setups), versions)
+        paths = frozenset(analysis.paths if analysis else ())
+        return cls(frozenset(it.id for it in found), vendors, frozenset(setups), versions, paths)
 
     @property
     def names(self) -> list[str]:
@@ -115,9 +118,8 @@ def fix_for(finding: Finding, project: Project) -> Fix | None:
             return None
         if not built:
             return _with_api(tag)
-    return set_up(
-        tag.vendor, tag.path, tag.places, project.technologies, known["c15t"], exists=_C15T in project.vendors
-    )
+    exists = _C15T in project.vendors
+    return set_up(vendor, path, tag.places, project.technologies, known["c15t"], exists=exists, taken=project.paths)
 
 
 @dataclass(frozen=True, slots=True)

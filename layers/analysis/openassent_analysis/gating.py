@@ -49,6 +49,8 @@ class Unclear(StrEnum):
     CONDITION = "condition"
     # A callback of something that isn't known: it may be called after consent.
     CALLBACK = "callback"
+    # A setting that the theme of a site reads, which may ask for consent first.
+    THEME = "theme"
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,11 +57,16 @@ class Verdict(IntEnum):
     CONDITION = 2
     CALLBACK = 3
     UNREAD = 4
-    LIKELY = 5
-    OPEN = 6
+    THEME = 5
+    LIKELY = 6
+    OPEN = 7
 
 
-_OF_DOUBT: Final = {Unclear.CONDITION: Verdict.CONDITION, Unclear.CALLBACK: Verdict.CALLBACK}
+_OF_DOUBT: Final = {
+    Unclear.CONDITION: Verdict.CONDITION,
+    Unclear.CALLBACK: Verdict.CALLBACK,
+    Unclear.THEME: Verdict.THEME,
+}
 
 
 class _State(NamedTuple):

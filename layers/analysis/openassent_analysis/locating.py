@@ -18,7 +18,7 @@ from openassent_analysis.conditions import Candidate
 from openassent_analysis.places import BODY, CHILD, IMPORT, MAX_RANGES, MAX_TEXT, STATEMENT, TAG, UNUSED, VALUE, Place
 from openassent_analysis.sources import Source
 from openassent_analysis.statements import FUNCTIONS
-from openassent_analysis.templates import dialect_of
+from openassent_analysis.templates.dialects import dialect_of
 
 _TAGS: Final = frozenset({"start_tag", "self_closing_tag"})
 _JSX: Final = frozenset({"jsx_opening_element", "jsx_self_closing_element"})

@@ -26,7 +26,7 @@ import yaml
 
 from openassent_analysis.catalogue import Vendor, shipped_catalogue
 from openassent_analysis.findings import SEVERITIES
-from openassent_analysis.reading import LOADER
+from openassent_analysis.reading import loader
 from openassent_analysis.report import Examine, Report, Request
 from openassent_analysis.rules import rules
 from openassent_analysis.selection import OFF, PROJECT_FILE, InvalidGlob, Selection, expression_of
@@ -107,7 +107,7 @@ def parsed(text: str) -> str:
 
 def _document(text: str, lines: dict[Keys, int]) -> Any:
     """Returns the values of the text's one document, and notes the lines of all keys."""
-    events = (it for it in yaml.parse(text, LOADER) if not isinstance(it, _AROUND))
+    events = (it for it in yaml.parse(text, loader()) if not isinstance(it, _AROUND))
     first = next(events, None)
     document = {} if first is None else _value(first, events, (), lines)
     if (other := next(events, None)) is not None:

@@ -40,6 +40,8 @@ MAX_PROVIDERS: Final = 50
 MAX_GATING_NAMES: Final = 20
 # Names of hosts that one file says the project is served from.
 MAX_OWN_NAMES: Final = 20
+# The language of data files, which may have addresses of scripts.
+DATA: Final = "json"
 # Addresses that one file takes from others, or gives to them.
 MAX_ADDRESSES: Final = 20
 # Names under which one file of server code hands on the visitor's choice.

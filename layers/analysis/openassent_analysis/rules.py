@@ -16,7 +16,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from openassent_analysis.blocks import PLACE_OF_MARKUP
 from openassent_analysis.catalogue import CALLS, Vendor, shipped_catalogue
 from openassent_analysis.findings import CATEGORIES, SEVERITIES
 from openassent_analysis.libraries import Library, libraries
@@ -151,7 +150,7 @@ def _per_group(candidates: Mapping[str, Any]) -> Mapping[str, Any]:
     """Returns the candidates by language. TypeScript's own grammar has no JSX and rejects rules that mention it."""
     config = dict(candidates) if "rule" in candidates else {"rule": candidates}
     if _PLACE in str(config):
-        config["utils"] = {_PLACE: PLACE_OF_MARKUP}
+        config["utils"] = {_PLACE: resource("queries")["place_of_markup"]}
     plain = _without_jsx(config["rule"])
     configs: dict[str, Any] = {language: config for languages in GROUPS.values() for language in languages}
     return configs | {"typescript": {**config, "rule": plain} if plain else None}

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Final
 
@@ -146,7 +146,6 @@ class _Scan:
         # An upgrade of a library is one finding, by the library's family: in a manifest rather than in code or a lock
         # file, and near the root.
         self._outdated: dict[str, tuple[tuple[int, int, str, int], _Found]] = {}
-        self._rules: dict[str, Rule] = {rule.id: rule for rule in rules()}
         self._consent_mode = False
         self._own_names: set[str] = set()
         # Names that server code gives the visitor's choice.
@@ -170,6 +169,10 @@ class _Scan:
         self.skip(path, reason)
         if reason in NOT_ASSESSED:
             count(self._result.kinds, kind_of(path, language), analyzed=False)
+
+    @cached_property
+    def _rules(self) -> dict[str, Rule]:
+        return {rule.id: rule for rule in rules()}
 
     def run(self, entries: Iterable[Entry], again: Callable[[], Iterable[Entry]], examine: Examine) -> Analysis:
         """Returns the result for files. `again` returns the same files for another look at some of them."""

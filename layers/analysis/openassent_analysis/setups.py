@@ -14,13 +14,14 @@ from openassent_analysis.gates.options import balanced, in_comment
 from openassent_analysis.reading import resource
 from openassent_analysis.report import MAX_TRAITS
 from openassent_analysis.sources import Source
+from openassent_analysis.vocabulary import sought
 
 _KNOWN: Final = resource("consent-setups")
 _LIBRARIES: Final = [(it["id"], it.get("version", ""), re.compile(it["pattern"])) for it in _KNOWN["libraries"]]
 _OBJECTS: Final = re.compile(_KNOWN["objects"])
 _NAMES: Final = [re.compile(it) for it in _KNOWN["names"]]
 _KEY: Final = re.compile(r"""["']?([\w-]{1,60})["']?\s{0,9}:""")
-_MARKS: Final = ("ookie", "klaro", "consent", "data-category")
+_MARKS: Final = sought(("ookie", "klaro", "consent", "data-category"))
 _MAX_MATCHES: Final = 20
 # The sign of a category or service is this word and its name.
 NAME: Final = "name"
@@ -28,7 +29,7 @@ NAME: Final = "name"
 
 def setups_of(source: Source) -> list[str]:
     """Returns the library with its major version, if it shows, and `name NAME` for its categories and services."""
-    if not any(mark in source.vocabulary for mark in _MARKS):
+    if not source.vocabulary.present(_MARKS):
         return []
     libraries = [*_libraries(source)]
     names = _names(source) if libraries else ()

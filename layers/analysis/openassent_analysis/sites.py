@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import Final
-
-from ast_grep_py import Config, SgNode
+from typing import TYPE_CHECKING, Final
 
 from openassent_analysis import entries
 from openassent_analysis.entries import Runs
@@ -14,12 +12,25 @@ from openassent_analysis.files import check_depth
 from openassent_analysis.limits import Limits
 from openassent_analysis.reading import resource
 from openassent_analysis.report import MAX_TRAITS
-from openassent_analysis.sources import Source
+from openassent_analysis.site_configuration import has_theme
+
+if TYPE_CHECKING:
+    from ast_grep_py import Config, SgNode
+
+    from openassent_analysis.sources import Source
 
 # Traits of a site. The others are the plugins that it lists.
 _NUXT_2: Final = "nuxt 2"
 _LISTS: Final = "lists its plugins"
 _ASTRO: Final = "astro"
+
+_MAX_NAME: Final = 100
+# Begins a trait that names a theme.
+_THEME: Final = "theme "
+_THEMES: Final = re.compile(r"^theme[ \t]{0,9}[:=][ \t]{0,9}(.{1,200})$", re.MULTILINE)
+_NAMES_OF_THEMES: Final = re.compile(r"[\w.-]+")
+_IN_THEME: Final = re.compile(r"(?:(.*)/)?themes/([^/]+)/")
+_CONFIGURATION_FOLDER: Final = re.compile(r"(?:^|/)config/[^/]+$")
 
 # Between a site and its deepest file.
 _MAX_FOLDERS: Final = 50
@@ -49,14 +60,21 @@ class Sites:
 
     def __init__(self) -> None:
         self._traits: dict[str, set[str]] = {}
+        # By the folder of the site that has them.
+        self._themes: dict[str, set[str]] = {}
 
     def add(self, path: str, traits: Iterable[str]) -> None:
         folder, _, name = path.rpartition("/")
+        if themes := {trait.removeprefix(_THEME) for trait in traits if trait.startswith(_THEME)}:
+            self._themes.setdefault(_CONFIGURATION_FOLDER.sub("", folder), set()).update(themes)
+            return
         if traits or name == _MANIFEST:
             self._traits.setdefault(folder, set()).update(traits)
 
     def runs(self, path: str) -> Runs:
         """Returns whether a file runs by itself, by its path and its site."""
+        if (theme := _IN_THEME.match(path)) and (used := self._themes.get(theme[1] or "")) and theme[2] not in used:
+            return Runs.NEVER
         folder = path.rpartition("/")[0]
         for _ in range(_MAX_FOLDERS):
             if folder in self._traits:
@@ -73,6 +91,13 @@ class Sites:
 def traits_of_manifest(text: str) -> list[str]:
     """Returns the site generators that a package.json names. Runs inside the sandbox."""
     return [_NUXT_2] if _DEPENDS_ON_NUXT_2.search(text) and _BRIDGE not in text else []
+
+
+def themes_of(path: str, text: str) -> list[str]:
+    """Returns the themes that the configuration of Hugo or Hexo names. Runs inside the sandbox."""
+    if not has_theme(path) or (named := _THEMES.search(text)) is None:
+        return []
+    return [f"{_THEME}{name}"[:_MAX_NAME] for name in _NAMES_OF_THEMES.findall(named[1].partition("#")[0])][:MAX_TRAITS]
 
 
 def traits_of(source: Source, limits: Limits) -> list[str]:

@@ -16,9 +16,9 @@ from ast_grep_py import Config
 from openassent_analysis.blocks import SCRIPTS, Block, script_elements, scripts_in_strings
 from openassent_analysis.calls import Shape, calls
 from openassent_analysis.catalogue import Catalogue, Vendor
-from openassent_analysis.templates import Template
-from openassent_analysis.templates.markup import Include, Test
+from openassent_analysis.templates.markup import Include, Template, Test
 from openassent_analysis.unknown import may_load_unknown, own_names, unknown_host
+from openassent_analysis.vocabulary import Vocabulary
 
 # Google's tag script also serves Google Ads and its Floodlight tags.
 TAGS_OF_ADS: Final = ("id=AW-", "id=DC-")
@@ -81,9 +81,8 @@ class Source:
     given: dict[str, str] = field(default_factory=dict)
 
     @cached_property
-    def vocabulary(self) -> str:
-        """The text split at blanks, each part once. Faster to search for parts of words."""
-        return " ".join(dict.fromkeys(self.text.split()))
+    def vocabulary(self) -> Vocabulary:
+        return Vocabulary(self.text)
 
     @cached_property
     def addresses(self) -> list[tuple[int, Vendor]]:
@@ -112,7 +111,8 @@ class Source:
             found.extend(vendor for _, vendor in self.catalogue.addresses_in(address))
             if "//" not in address:
                 found.extend(self.catalogue.vendors_at(address.partition("/")[0]))
-        found.extend(self.catalogue.named_in(self.text))
+        if self.catalogue.may_name_host(self.vocabulary):
+            found.extend(self.catalogue.named_in(self.text))
         found.extend(calls().places_in(self.vocabulary))
         found.extend(shape.vendor for shape in self.calls)
         if any(mark in self.text for mark in TAGS_OF_ADS):
@@ -121,6 +121,8 @@ class Source:
 
     @cached_property
     def packages(self) -> dict[str, Vendor]:
+        if self._code is self.text and not self.catalogue.may_import(self.vocabulary):
+            return {}
         return self.catalogue.packages_in(self._code)
 
     @property

@@ -26,8 +26,8 @@ from openassent_analysis.inventory.listing import Listing
 from openassent_analysis.inventory.stocktaking import Inventory, take_inventory, with_loads
 from openassent_analysis.limits import Limits
 from openassent_analysis.project_file import MAX_BYTES, InvalidProjectFile, read_project_file
+from openassent_analysis.reading import COPIES, copy_data
 from openassent_analysis.report import ANOTHER_LOOK, Answer, Examine, Request
-from openassent_analysis.rules import rules_version
 from openassent_analysis.sandbox import Bounds, Sandbox
 from openassent_analysis.scan import analyze_folder
 from openassent_analysis.selection import EVERYTHING, PROJECT_FILE, Selection, knowing
@@ -71,14 +71,12 @@ class WorkingTreeScan:
     """The result of a scan.
 
     findings: those to report, most urgent first. suppressed: those that a comment or the project's settings suppress.
-    analysis: how many files were analyzed or skipped and why, and all findings. rules_version: scans of the same files
-    with the same version have the same findings.
+    analysis: how many files were analyzed or skipped and why, and all findings.
     """
 
     findings: tuple[ReportedFinding, ...]
     analysis: Analysis
     inventory: Inventory
-    rules_version: str
     suppressed: tuple[ReportedFinding, ...] = ()
 
 
@@ -107,8 +105,7 @@ def scan(
     """
     if not root.is_dir():
         raise NotADirectoryError(root)
-    # The processes write no bytecode, and not every installer does.
-    compileall.compile_dir(Path(__file__).parent, quiet=2)
+    _compile()
     with Sandbox(limits, BOUNDS, workers=workers or MAX_WORKERS) as sandbox:
         selection = _selection_in(root, top or root, selection, sandbox.examine)
         listed = selection.with_conventions(list_files(root, selection))
@@ -129,7 +126,17 @@ def scan(
             suppressed = tuple(_reported(it.finding, suppression=it.suppression) for it in silent)
     if on_progress:
         on_progress(total, total)
-    return WorkingTreeScan(findings, analysis, inventory, rules_version(), suppressed)
+    return WorkingTreeScan(findings, analysis, inventory, suppressed)
+
+
+def _compile() -> None:
+    """Writes the bytecode and the copies of data files. The processes write neither, and not every installer does."""
+    package = Path(__file__).parent
+    folders = (folder for folder in os.walk(package) if not folder[0].endswith("__pycache__"))
+    newest = max(Path(folder, name).stat().st_mtime for folder, _, names in folders for name in names)
+    if os.access(package, os.W_OK) and not (COPIES.exists() and COPIES.stat().st_mtime > newest):
+        compileall.compile_dir(package, quiet=2)
+        copy_data()
 
 
 def _selection_in(root: Path, top: Path, further: Selection, examine: Examine) -> Selection:

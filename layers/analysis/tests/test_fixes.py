@@ -28,6 +28,7 @@ class Case(NamedTuple):
     files: Mapping[str, str]
     new: str
     says: list[str]
+    code: str
 
 
 def cases() -> Iterator[Case]:
@@ -38,7 +39,17 @@ def cases() -> Iterator[Case]:
         for name in it["in"]:
             files = {**WRITTEN["setups"][name], it["path"]: before}
             named = f"{it['name']}, {name}, {it['path']}"
-            yield Case(named, it["vendor"], it["path"], before, after, files, it.get("new", ""), it.get("says", []))
+            yield Case(
+                named,
+                it["vendor"],
+                it["path"],
+                before,
+                after,
+                files,
+                it.get("new", ""),
+                it.get("says", []),
+                it.get("code", ""),
+            )
 
 
 CASES = [*cases()]
@@ -87,6 +98,7 @@ def test_edits_change_only_what_the_consent_library_asks(case):
     assert bool(fix.edits) is (case.before != case.after)
     # Without edits, the code to paste says what to do instead.
     assert fix.edits or fix.code
+    assert case.code in fix.code
     [new] = [it for it in fix.edits if not it.before] or [Edit(case.new, 1, "", "")]
     assert not case.new or new.path == case.new
     assert all(it in new.after for it in case.says)

@@ -102,11 +102,10 @@ def test_a_comment_in_settings_suppresses_what_is_on_the_next_line():
 
 
 def test_a_finding_in_python_is_suppressed_by_a_comment_and_not_by_a_docstring():
-    call = "response.set_cookie('visitor_id', str(uuid4()), max_age=99999999)\n"
-    [finding] = scan("a.py", call).findings
-    words = f"assent-ignore: {finding.rule_id} -- Needed for login"
-    assert not scan("a.py", f"# {words}\n{call}").findings
-    assert scan("a.py", f'"""\n{words}\n"""\n{call}').findings
+    rule, code = "tracker-in-markup-of-code", f"html = '{_TAG}'\nHttpResponse(html)\n"
+    words = f"assent-ignore: {rule} -- Only for staff"
+    assert rule not in {it.rule_id for it in scan("a.py", f"# {words}\n{code}").findings}
+    assert rule in {it.rule_id for it in scan("a.py", f'"""\n{words}\n"""\n{code}').findings}
 
 
 class TestNotes:

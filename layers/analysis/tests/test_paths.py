@@ -7,6 +7,7 @@ import pytest
 import yaml
 
 from analysis_testing.in_process import analyze_files, analyze_folder
+from openassent_analysis.entries import Runs, runs
 from openassent_analysis.files import reason_to_skip
 from openassent_analysis.reading import alternatives, resource
 from tests.support.each import each
@@ -15,7 +16,9 @@ PATHS = resource("paths")
 # By list: for each line, in their order, what it matches and what it doesn't.
 EXAMPLES = yaml.safe_load((Path(__file__).parent / "lines" / "paths.yml").read_text())
 # Matched in any case of letters.
-ANY_CASE = {"vendored", "copies", "libraries", "bundles", "partial", "replaced"}
+ANY_CASE = {"vendored", "copies", "libraries", "bundles", "messages", "partial", "pieces", "replaced"}
+# How files of a list run.
+RUNS = {"by_convention": Runs.ALL, "hooks": Runs.PERHAPS, "messages": Runs.NEVER, "pieces": Runs.NEVER}
 TAG = b"<script src='https://static.hotjar.com/c/hotjar-1.js'></script>"
 
 
@@ -41,6 +44,12 @@ def test_a_line_matches_its_example_alone(name, line, matched, near):
     pattern = re.compile(line, re.IGNORECASE if name in ANY_CASE else 0)
     find = pattern.fullmatch if name == "libraries" else pattern.search
     assert (bool(find(matched)), bool(find(near))) == (True, False)
+
+
+@each("name, matched, near", [(name, *pair) for name in RUNS for pair in EXAMPLES[name]])
+def test_a_path_says_how_a_file_runs(name, matched, near):
+    assert runs(matched) is RUNS[name]
+    assert runs(near) is not RUNS[name]
 
 
 @each("reason, folder", [(reason, folder) for reason, folders in PATHS["folders"].items() for folder in folders])

@@ -32,12 +32,12 @@ class TestReading:
 
     def test_all_settings_are_read(self):
         found = read(
-            "exclude: [old/]\ninclude: ['demo/']\nseverity: {analytics-loaded: low, tracking-cookie-written: off}\n"
+            "exclude: [old/]\ninclude: ['demo/']\nseverity: {analytics-loaded: low, widget-loaded: off}\n"
             f"vendors: [{_VENDOR}]\naccept:\n- {{vendor: acme-metrics, reason: Ours}}\n"
             "- {vendor: hotjar, reason: Known}\n"
         )
         assert (found.exclude, found.include) == (("old/",), ("demo/",))
-        assert found.severities == {"analytics-loaded": "low", "tracking-cookie-written": "off"}
+        assert found.severities == {"analytics-loaded": "low", "widget-loaded": "off"}
         assert [it.id for it in found.vendors] == ["acme-metrics"]
         assert found.accepted == {"acme-metrics": "Ours", "hotjar": "Known"}
 
@@ -112,6 +112,7 @@ class TestScanning:
 
     def test_excluded_and_included_files(self, tmp_path):
         files = {"a.html": _HOTJAR, "old/b.html": _HOTJAR, "demo/c.html": _HOTJAR, "tests/d.html": _HOTJAR}
+        files["package.json"] = "{}"
         found = scan(tmp_path, files, "exclude: [old/]\ninclude: [demo/]")
         assert {it.location.path for it in found.findings} == {"a.html", "demo/c.html"}
         assert found.skipped == {"excluded": 1, "test or example": 1}

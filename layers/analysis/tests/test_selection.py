@@ -52,11 +52,14 @@ class TestGlobs:
 
 class TestInclude:
     def test_brings_back_what_is_skipped_by_convention(self):
-        selection = Selection(include=("demo/", "*.prod.js"))
-        assert EVERYTHING.reason_to_skip("demo/a.js") is not None
-        assert selection.reason_to_skip("demo/a.js") is None
-        assert selection.reason_to_skip("lib/a.prod.js") is None
+        selection = Selection(include=("mocks/", "*.min.js", "demo/"))
+        for path in ("mocks/a.js", "lib/a.min.js"):
+            assert EVERYTHING.reason_to_skip(path) is not None
+            assert selection.reason_to_skip(path) is None
         assert selection.reason_to_skip("tests/a.js") == "test or example"
+        listed = [("package.json", Path(), None), ("demo/a.js", Path(), None), ("samples/a.js", Path(), None)]
+        reasons = {path: reason for path, _, reason in selection.with_conventions(listed)}
+        assert reasons == {"package.json": None, "demo/a.js": None, "samples/a.js": "test or example"}
 
     def test_brings_back_neither_excluded_files_nor_the_data_of_the_repository(self):
         selection = Selection(exclude=("demo/old/",), include=("demo/", ".git/"))
@@ -70,10 +73,10 @@ class TestInclude:
         assert selection.reason_to_skip("web/old/a.js") is None
 
     def test_opens_folders_above_and_below(self, tmp_path: Path):
-        for name in ("demo/site/a.html", "tests/pages/b.html", "tests/c.html", "build/d.html"):
+        for name in ("mocks/site/a.html", "tests/pages/b.html", "tests/c.html", "dist/d.html"):
             (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
             (tmp_path / name).touch()
-        selection = Selection(include=("demo", "tests/pages/"))
+        selection = Selection(include=("mocks", "tests/pages/"))
         found = [path for path, _, _ in walk(tmp_path, selection.reason_to_skip_folder)]
-        assert found == ["build/", "demo/site/a.html", "tests/c.html", "tests/pages/b.html"]
-        assert [path for path in found if selection.reads(path)] == ["demo/site/a.html", "tests/pages/b.html"]
+        assert found == ["dist/", "mocks/site/a.html", "tests/c.html", "tests/pages/b.html"]
+        assert [path for path in found if selection.reads(path)] == ["mocks/site/a.html", "tests/pages/b.html"]

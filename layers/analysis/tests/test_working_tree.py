@@ -8,7 +8,6 @@ import pytest
 
 from analysis_testing.warm_sandbox import warm_sandboxes
 from openassent_analysis import git
-from openassent_analysis.rules import rules_version
 from openassent_analysis.working_tree import InvalidBaseline, WorkingTreeScan, compare, list_files, read_baseline, scan
 
 TRACKER = '<script src="https://static.hotjar.com/c/hotjar-1.js"></script>\n'
@@ -124,7 +123,6 @@ class TestScan:
         assert written["vendors"] == [{"id": "hotjar", "name": "Hotjar", "domain": "hotjar.com"}]
         assert written["fix"]["code"] == reported.fix.code
         assert (written["location"]["path"], written["location"]["startLine"]) == ("index.html", 1)
-        assert result.rules_version == rules_version()
         assert (result.analysis.files_analyzed, result.inventory.files) == (1, 1)
 
     def test_a_fix_fits_the_packages_of_the_project(self, tmp_path: Path):

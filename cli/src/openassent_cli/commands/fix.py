@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.text import Text
 
+from openassent_cli.commands.shared import Excluded, Included, OnlyRules
 from openassent_cli.invocation import console, invocation, note
 from openassent_cli.output import counted, print_json
 from openassent_cli.printable import printable, printable_line
@@ -23,14 +23,18 @@ def fix(
     path: Annotated[Path, typer.Argument(help="The folder to fix.")] = Path(),
     *,
     apply: Annotated[bool, typer.Option("--apply", help="Write the changes to the files.")] = False,
+    exclude: Excluded = None,
+    include: Included = None,
+    rule: OnlyRules = None,
 ) -> None:
     """Show the changes that fix findings in a folder as a diff, or make them: offline, without an account."""
     # Imported here, because the analysis takes a third of a second to import.
     from openassent_cli.edits import Changed, EditedFolder  # noqa: PLC0415
-    from openassent_cli.local import scan_folder  # noqa: PLC0415
+    from openassent_cli.local import scan_folder, selection_of  # noqa: PLC0415
 
     with FileProgress() as progress:
-        report = scan_folder(path, on_progress=progress.update)
+        selection = selection_of(exclude, include, rule)
+        report = scan_folder(path, selection=selection, on_progress=progress.update)
     folder = EditedFolder(report)
     folder.fix_all()
     diff = folder.diff()
@@ -82,6 +86,8 @@ def _print_diff(diff: str) -> None:
         # Files may contain bytes that aren't UTF-8.
         typer.get_binary_stream("stdout").write(diff.encode(errors="surrogateescape"))
         return
+    from rich.text import Text  # noqa: PLC0415 (see `extras`)
+
     for line in diff.splitlines():
         terminal.print(Text(printable(line), style=_STYLES.get(line[:1], "bold")), soft_wrap=True)
 

@@ -1,12 +1,25 @@
 """`assent scan`: code-audit scans, on the service and on this machine."""
 
+import sys
 from collections.abc import Callable, Iterable
+from contextlib import nullcontext, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from openassent_cli.commands.shared import DEFAULT_LIMIT, DryRun, Group, Limit, Priority, Yes, confirm
+from openassent_cli.commands.shared import (
+    DEFAULT_LIMIT,
+    DryRun,
+    Excluded,
+    Group,
+    Included,
+    Limit,
+    OnlyRules,
+    Priority,
+    Yes,
+    confirm,
+)
 from openassent_cli.finding import project_id, repository_id
 from openassent_cli.invocation import invocation, note
 from openassent_cli.output import done, print_json, show, show_list
@@ -129,7 +142,14 @@ def unlock(scan: Scan, yes: Yes = False, dry_run: DryRun = False) -> None:
 @app.add("local")
 def local(
     path: Annotated[Path, typer.Argument(help="The folder to scan.")] = Path(),
-    output: Annotated[Format, typer.Option("--format", "-f", help="How to print the findings.")] = Format.TEXT,
+    *,
+    form: Annotated[Format, typer.Option("--format", "-f", help="How to print the findings.")] = Format.TEXT,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write the findings to this file instead.")
+    ] = None,
+    exclude: Excluded = None,
+    include: Included = None,
+    rule: OnlyRules = None,
     baseline: Annotated[
         Path | None, typer.Option(help="A report of an earlier scan, as JSON. Its findings are left out.")
     ] = None,
@@ -140,18 +160,21 @@ def local(
 ) -> None:
     """Scan a folder on this machine: offline, without an account."""
     # Imported here, because the analysis takes a third of a second to import.
-    from openassent_cli.local import read_report, scan_folder  # noqa: PLC0415
+    from openassent_cli.local import read_report, scan_folder, selection_of  # noqa: PLC0415
     from openassent_cli.reports import annotations, sarif, text  # noqa: PLC0415
 
-    given = invocation()
     known = read_report(baseline) if baseline else None
+    selection = selection_of(exclude, include, rule)
     with FileProgress() as progress:
-        report = scan_folder(path, baseline=known, changed_since=changed_since, on_progress=progress.update)
-    if given.json or output is Format.JSON:
-        print_json(report.as_json())  # also what --baseline reads
-    else:
-        printer = {Format.TEXT: text, Format.SARIF: sarif, Format.GITHUB: annotations}[output]
-        printer.print_report(report)
+        report = scan_folder(
+            path, selection=selection, baseline=known, changed_since=changed_since, on_progress=progress.update
+        )
+    with output.open("w", encoding="utf-8") if output else nullcontext(sys.stdout) as file, redirect_stdout(file):
+        if invocation().json or form is Format.JSON:
+            print_json(report.as_json())  # also what --baseline reads
+        else:
+            printer = {Format.TEXT: text, Format.SARIF: sarif, Format.GITHUB: annotations}[form]
+            printer.print_report(report)
     if fail_on and report.at_or_above(fail_on):
         raise typer.Exit(Exit.FINDINGS)
 

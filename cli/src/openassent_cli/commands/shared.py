@@ -16,6 +16,21 @@ Limit = Annotated[int, typer.Option("--limit", "-L", min=1, help="How many to li
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Check the change, but don't make it.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Don't ask.")]
 
+Excluded = Annotated[
+    list[str] | None, typer.Option("--exclude", metavar="GLOB", help="Leave out these files. Can be given repeatedly.")
+]
+Included = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--include",
+        metavar="GLOB",
+        help="Also read these files, although they look like tests, demos, copies, or build output. Can be repeated.",
+    ),
+]
+OnlyRules = Annotated[
+    list[str] | None, typer.Option("--rule", metavar="ID", help="Only findings of this rule. Can be given repeatedly.")
+]
+
 DEFAULT_LIMIT = 50
 
 

@@ -12,7 +12,7 @@ from urllib.parse import quote
 from openassent_analysis.findings import COMMENT
 from openassent_analysis.fixes import Edit, Fix
 from openassent_analysis.kinds import NOT_ASSESSED
-from openassent_analysis.rules import Rule, rules
+from openassent_analysis.rules import Rule, rules, rules_version
 from openassent_analysis.working_tree import ReportedFinding
 from openassent_cli.invocation import invocation
 from openassent_cli.local import LocalReport
@@ -41,8 +41,8 @@ def log(report: LocalReport) -> dict[str, Any]:
     order = {rule_id: index for index, rule_id in enumerate(worst)}
     driver = {
         "name": "Assent",
-        "version": report.rules_version,
-        "informationUri": documentation,
+        "version": rules_version(),
+        **({"informationUri": documentation} if documentation else {}),
         "rules": [_rule(known[rule_id], severity, documentation) for rule_id, severity in worst.items()],
     }
     run = {
@@ -80,7 +80,7 @@ def _artifact(path: str) -> dict[str, str]:
     return {"uri": quote(path), "uriBaseId": _ROOT}
 
 
-def _rule(rule: Rule, severity: str, documentation: str) -> dict[str, Any]:
+def _rule(rule: Rule, severity: str, documentation: str | None) -> dict[str, Any]:
     """Returns the rule with texts that name no vendor, because GitHub shows them with each of the rule's findings."""
     texts = rule.texts()
     links = [f"\n- {link}" for link in rule.references]
@@ -90,7 +90,7 @@ def _rule(rule: Rule, severity: str, documentation: str) -> dict[str, Any]:
         "shortDescription": {"text": texts["title"]},
         "fullDescription": {"text": texts["description"]},
         "help": {"text": texts["remediation"], "markdown": "\n".join([escaped(texts["remediation"]), *links])},
-        "helpUri": f"{documentation}/rules/{rule.id}",
+        **({"helpUri": f"{documentation}/rules/{rule.id}"} if documentation else {}),
         "defaultConfiguration": {"level": _LEVELS[severity]},
         "properties": {
             "tags": ["privacy", "security", rule.category],

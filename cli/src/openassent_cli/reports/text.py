@@ -76,5 +76,7 @@ def _print_finding(reported: ReportedFinding) -> None:
         print_text(Text(f"`assent fix` can make the change: {printable(reported.fix.summary)}"), indent=2)
     elif reported.fix:
         print_code(reported.fix.code, reported.fix.language, indent=4)
-    print_text(Text(f"{invocation().documentation}/rules/{finding.rule_id}", style="dim"), indent=2)
+    documentation = invocation().documentation
+    rule = f"{documentation}/rules/{finding.rule_id}" if documentation else f"Rule: {finding.rule_id}"
+    print_text(Text(rule, style="dim"), indent=2)
     print_text(Text())

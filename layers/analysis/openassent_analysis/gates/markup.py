@@ -44,6 +44,8 @@ _OPENED: Final = re.compile(
 )
 _TEMPLATE: Final = re.compile(r"<template(?:\s{1,9}(?:id|class)=[\"'][^\"']{0,60}[\"'])?\s{0,9}>")
 _CUSTOM: Final = re.compile(r"<[a-z]\w{0,40}-")
+# Custom elements that show their template when the visitor presses a button, wherever that is.
+_OPENED_BY_BUTTON: Final = re.compile(r"<(?:deferred|modal|dialog|popup)-", re.IGNORECASE)
 _MAX_BEFORE: Final = 5000
 _JSX: Final = frozenset({"jsx_self_closing_element", "jsx_opening_element"})
 # Elements that show their content only while they are open.
@@ -94,6 +96,8 @@ def _is_deferred(tag: SgNode) -> bool:
     first = owner.child(0) if owner is not None else None
     if owner is None or first is None or _CUSTOM.match(first.text()[:100]) is None:
         return False
+    if _OPENED_BY_BUTTON.match(first.text()[:100]):
+        return True
     before = owner.text()[: tag.range().start.index - owner.range().start.index]
     return "<button" in before[-_MAX_BEFORE:]
 

@@ -6,6 +6,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 from openassent_analysis.reading import pattern_of, resource
@@ -53,6 +54,7 @@ def language_of_template(name: str) -> str | None:
     return "typescript" if "ts" in script["language"] else "javascript"
 
 
+@lru_cache(20_000)
 def dialect_of(path: str) -> Dialect | None:
     name = path.rpartition("/")[2].lower()
     rest, _, extension = name.rpartition(".")
@@ -81,11 +83,11 @@ _BY_KIND: Final = {
     for kind, written in resource("template-languages")["languages"].items()
     if "includes" in written
 }
-_ANY: Final = re.compile(
-    r"include|extends|layout|insert|replace|<x-|render|partial|template|require|embed|import|\{>|section|snippet|component|script_tag|pack_tag"
-    r"|RenderPage|<twig:|\{#>",
-    re.IGNORECASE,
-)
+_MARKS: Final = (
+    "include", "extends", "layout", "insert", "replace", "<x-", "render", "partial", "template", "require", "embed",
+    "import", "{>", "{ >", "section", "snippet", "component", "script_tag", "pack_tag",
+    "<twig:", "{#>",
+)  # fmt: skip
 
 
 def _comments(text: str) -> Iterator[tuple[int, int]]:
@@ -103,7 +105,8 @@ def _is_inside(spans: list[tuple[int, int]], offset: int) -> bool:
 
 def find_includes(markup: Markup, kind: str) -> None:
     text = markup.text
-    if not _ANY.search(text) and "{{>" not in text and "{{ >" not in text:
+    lower = text.lower()
+    if not any(mark in lower for mark in _MARKS):
         return
     patterns = [_BRACES, _SCRIPTLETS, _INSERTED] if kind not in _BY_KIND else [_BY_KIND[kind]]
     if kind in {"Smarty", "JSP"}:

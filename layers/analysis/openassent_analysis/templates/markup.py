@@ -110,7 +110,7 @@ class Template:
     def addresses(self) -> dict[str, list[str]]:
         """The addresses and hosts that the template's own variables are set to, by variable."""
         found: dict[str, list[str]] = {}
-        for statement in _SET.finditer(self.original):
+        for statement in _SET.finditer(self.original) if _ADDRESS.search(self.original) else ():
             if addresses := _ADDRESS.findall(statement["value"]):
                 found.setdefault(statement["name"], []).extend(addresses[:_MAX_ADDRESSES])
         for captured in _CAPTURED.finditer(self.original):
