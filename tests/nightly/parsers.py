@@ -69,6 +69,7 @@ from openassent_analysis.sources import Source
 from openassent_analysis.templates.dialects import DIALECTS
 from openassent_analysis.templates.reading import read_template
 from openassent_analysis.values import values
+from openassent_analysis.vocabulary import Vocabulary
 from scan_execution import workspace
 from scan_execution.app import ACCEPTED
 
@@ -149,6 +150,12 @@ def _read_options(text: str) -> None:
     for source in _sources(text):
         for vendor in options._STARTS_OF:
             options._calls(source, vendor)
+
+
+def _find_calls(text: str) -> None:
+    words = Vocabulary(text)
+    vendor_calls().in_text(text, words)
+    [*vendor_calls().places_in(words)]
 
 
 def _locate(text: str) -> None:
@@ -338,7 +345,7 @@ PARSERS: dict[str, Call | tuple[Call, int]] = {
     "gates of templates": lambda text: implied_by_text(text, holds=True),
     "options of consent libraries": _read_options,
     "places": _locate,
-    "calls of vendors": lambda text: [*vendor_calls().in_text(text, text), *vendor_calls().places_in(text)],
+    "calls of vendors": _find_calls,
     "vendors in text": lambda text: [*catalogue().addresses_in(text), *catalogue().packages_in(text)],
     "vendor of a host": lambda text: catalogue().vendor_of(text, text),
     "unknown hosts": (lambda text: unknown.may_load_unknown(catalogue(), f"<script {text}"), FILE),

@@ -18,6 +18,7 @@ _TYPED: Final = frozenset({".ts", ".tsx", ".mts", ".vue", ".svelte", ".astro"})
 _PAGES: Final = frozenset({"pages", "routes"})
 _ENVIRONMENT: Final = re.compile(r"\{(process\.env\.\w{1,80}|import\.meta\.env\.\w{1,80})!?\}")
 _INLINE: Final = re.compile(r">\s*\{`([^`$]+)`\}\s*</|__html:\s*`([^`$]+)`")
+_HELPER: Final = re.compile(r"\b\w{1,60}(?=\()")
 
 
 class _Script(NamedTuple):
@@ -30,8 +31,8 @@ class _Script(NamedTuple):
 
     @property
     def imports(self) -> list[str]:
-        name = re.sub(r"\W*(\w+)\(.*", r"\1", self.code, flags=re.DOTALL)
-        return [f"import {{ {name} }} from '@c15t/scripts/{self.module}';"] if self.module else []
+        name = _HELPER.search(self.code) if self.module else None
+        return [f"import {{ {name[0]} }} from '@c15t/scripts/{self.module}';"] if name else []
 
 
 def set_up(

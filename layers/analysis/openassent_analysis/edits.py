@@ -12,7 +12,9 @@ from openassent_analysis.places import MAX_TEXT, TAG, Place
 _PLAIN: Final = frozenset({"", "text/javascript", "application/javascript", "text/ecmascript"})
 _QUOTED: Final = re.compile(r"""=\s*(["'])""")
 _QUOTES: Final = frozenset("\"'")
-_EMPTY: Final = re.compile(r"<!--.*?-->|</?(?:noscript|p|div)\b[^>]*>|\{[\"' ]*\}|\s+", re.DOTALL | re.IGNORECASE)
+_EMPTY: Final = re.compile(
+    r"<!--.{0,200}?-->|</?(?:noscript|p|div)\b[^<>]{0,200}>|\{[\"' ]{0,9}\}|\s+", re.DOTALL | re.IGNORECASE
+)
 
 
 class Edit(NamedTuple):

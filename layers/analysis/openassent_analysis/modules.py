@@ -18,8 +18,6 @@ _EXTENSION: Final = re.compile(
 )
 # Endings by which a bundler or a framework selects one of several files.
 _PLATFORM: Final = re.compile(r"\.(?:client|server|native|web|ios|android)$")
-# Components that Nuxt imports by the names of their folders: components/base/Tags.vue is <BaseTags>.
-_IN_FOLDERS: Final = re.compile(r"(?:^|/)components/(.+)\.vue$")
 # Names that say nothing: the folder's name does.
 _GENERAL: Final = frozenset({"index", "main", "src", "lib"})
 
@@ -68,8 +66,10 @@ def stem(path: str) -> str:
 def stems_of(path: str) -> set[str]:
     """Returns the stems by which other files may name a file: its own, and that with the names of its folders."""
     found = {stem(path)}
-    if inside := _IN_FOLDERS.search(path):
-        *folders, last = (_plain(part) for part in without_extensions(inside[1]).split("/") if part != "global")
+    # Nuxt imports components by the names of their folders: components/base/Tags.vue is <BaseTags>.
+    inside = f"/{path}".partition("/components/")[2]
+    if inside.endswith(".vue"):
+        *folders, last = (_plain(part) for part in without_extensions(inside).split("/") if part != "global")
         while folders and last.startswith(folders[-1]):
             folders.pop()  # components/base/BaseTags.vue is <BaseTags>
         found.add("".join((*folders, last)))
