@@ -17,10 +17,12 @@ from schemathesis.openapi.checks import RejectedPositiveData
 # By the code in `details`.
 _NOT_SAID_BY_A_SCHEMA = {
     "invalid_cursor": "only a list gives out its cursors",
+    "invalid_region": "which regions there are is a setting",
+    "unknown_field": "it is named next to other problems, and is one itself only if nothing else would change",
     "invalid_origin": "which names people can own is a list of its own (public suffixes), and changes",
     "invalid_url": "which host names are public is decided by their form and a list",
     "invalid_time": "years and leap seconds that fit the format aren't all times of the server's clock",
-    "contradiction": "the query and the body name different organizations",
+    "contradiction": "the query and the body, or two names of a field, say different things",
     "invalid_branch": "the name of a branch has a limit in bytes",
     "duplicate": "no two items of a list may have the same id",
     "empty": "of a change at least one field is known",

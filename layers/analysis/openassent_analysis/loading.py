@@ -38,12 +38,13 @@ _LONGEST_TAG: Final = 2_000
 _MARKUP: Final = re.compile(r"(?:<|%3C)(?:script|iframe|img)\b", re.IGNORECASE)
 _ADDRESS_OF_MARKUP: Final = re.compile(r"""(?<![\w-])src\s*=\s*\\?["']?([^\s"'<>\\]{4,500})""", re.IGNORECASE)
 _ASSEMBLED: Final = frozenset({"binary_expression", "template_string"})
-# :src="name", :src="name.value", :src="name(id)", and :src="object.name" of Vue, [src]="name" of Angular,
-# src={name} and src={object.name} of Svelte and Astro.
+# :src="name", :src="name.value", :src="name(id)", :src="safe(name)", and :src="object.name" of Vue, [src]="name | safe"
+# of Angular, src={name} and src={object.name} of Svelte and Astro.
 _BOUND: Final = re.compile(
-    r"""(?::|v-bind:|\[(?:attr\.)?)src\]?\s*=\s*["'](?:this\.)?([\w$]{1,60}(?:\.[\w$]{1,60})?)(?:\([\w$.,\s]{0,60}\))?["']"""
-    r"""|src\s*=\s*["']?\{([\w$]{1,60}(?:\.[\w$]{1,60})?)(?:\([\w$.,\s]{0,60}\))?\}["']?"""
+    r"""(?:(?::|v-bind:|\[(?:attr\.)?)src\]?\s*=\s*["']|src\s*=\s*["']?\{)(?:this\.)?(?P<name>[\w$]{1,60}(?:\.[\w$]{1,60})?)"""
+    r"""(?:\((?P<arguments>[\w$.,\s]{0,60})\))?(?:\s*\|\s*\w{1,40}(?:\s*:\s*["']?[\w-]{1,40}["']?)?){0,3}\s*\}?["']?"""
 )
+_DOTTED: Final = re.compile(r"(?:this\.)?([\w$]{1,60}(?:\.[\w$]{1,60})?)")
 # v-for="video in videos" of Vue, {#each videos as video} of Svelte.
 _LOOP: Final = re.compile(
     r"""\bv-for\s*=\s*["']\(?\s*(?P<of_vue>\w{1,60})[\w\s,)]{0,60}?\s(?:in|of)\s+(?P<list_of_vue>\w{1,60})"""
@@ -101,17 +102,24 @@ def _of_template(source: Source, block: Block, attribute: SgNode) -> Iterator[st
 
 def _bound(source: Source, attribute: SgNode) -> Iterator[str]:
     """Yields the addresses that the scripts of a component compute for an attribute of its markup."""
-    name = _BOUND.fullmatch(attribute.text()[:_LONGEST_NAME])
-    if not name:
-        return
-    written = name[1] or name[2]
+    bound = _BOUND.fullmatch(attribute.text()[:_LONGEST_NAME])
+    if bound:
+        for written in (bound["name"], *_DOTTED.findall(bound["arguments"] or "")):
+            yield from _named(source, written)
+
+
+def _named(source: Source, written: str) -> Iterator[str]:
+    """Yields the addresses that a name in the markup of a component has."""
     if written in source.given:
         yield source.given[written]
+    if source.template is not None:
+        yield from source.template.addresses.get(written, ())
     holder, dot, member = written.partition(".")
     listed = _list_of(source, holder) if dot and member != "value" else ""
     for script in source.blocks[:_MAX_SCRIPTS]:
         if script.language in SCRIPTS:
-            found = named_values(script, listed or holder, "" if member == "value" else member)
+            inner = "" if member == "value" else member
+            found = named_values(script, listed or holder, inner) or named_values(script, f"this.{holder}", inner)
             yield from (_PLACEHOLDER.sub("_", value) for value in found)
 
 

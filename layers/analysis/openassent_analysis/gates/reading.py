@@ -10,8 +10,7 @@ from ast_grep_py import SgNode
 from openassent_analysis.blocks import Block
 from openassent_analysis.files import Skipped
 from openassent_analysis.gates import callers, expressions, walk
-from openassent_analysis.gates.context import RUNS, WAITS, Found
-from openassent_analysis.gates.implied import OTHER, Implied, Meaning
+from openassent_analysis.gates.context import OTHER, RUNS, WAITS, Found, Implied, Meaning
 from openassent_analysis.gates.index import Index, Place
 from openassent_analysis.sources import Source
 

@@ -10,13 +10,12 @@ from typing import Final
 from ast_grep_py import SgNode
 
 from openassent_analysis.blocks import Block
-from openassent_analysis.functions import FUNCTIONS
-from openassent_analysis.gates import events, markup, words
-from openassent_analysis.gates.context import RUNS, WAITS, Found, Reader, within
+from openassent_analysis.gates import events, libraries, markup, words
+from openassent_analysis.gates.context import GIVEN, NOTHING, RUNS, WAITS, Found, Implied, Kind, Reader, both, within
 from openassent_analysis.gates.events import Refused
-from openassent_analysis.gates.implied import GIVEN, NOTHING, Implied, Kind, both
 from openassent_analysis.gates.index import MAX_ANCESTORS
 from openassent_analysis.gates.origins import imported
+from openassent_analysis.statements import FUNCTIONS
 
 _BRANCHES: Final = frozenset(
     {"if_statement", "ternary_expression", "elif_clause", "while_statement", "conditional_expression"}
@@ -29,6 +28,8 @@ _LEAVES: Final = frozenset(
 _CATEGORY_KEY: Final = re.compile(
     r"""["']?(?:category|consent\w{0,20}|purposes?|cookieCategory|cookieCategories)["']?\s{0,9}:\s{0,9}\[?\s{0,9}["'`](\w+)"""
 )
+# category: { and: ['measurement', 'marketing'] }
+_CATEGORY_IS: Final = re.compile(r"""["']?category["']?\s{0,9}:\s{0,9}\{\s{0,40}(?:and|or|not)\b""")
 _BLOCKED: Final = re.compile(r"""["']?type["']?\s{0,9}:\s{0,9}["'`]text/plain""")
 _WAITS_FOR: Final = re.compile(r"(?:wait|until|when|require|ensure|ask|request|get)\w{0,20}[cC]onsent\w{0,20}$")
 
@@ -65,6 +66,8 @@ def _around(reader: Reader, block: Block, node: SgNode, inside: SgNode | None) -
 
 
 def _implied_by_itself(reader: Reader, block: Block, node: SgNode) -> Implied:
+    if libraries.loads_by_itself(reader, node):
+        return GIVEN
     tag = node.child(0) if node.kind() == "script_element" else node
     return markup.implied_by_tag(reader, block, tag) if tag is not None and tag.kind() in markup.TAGS else NOTHING
 
@@ -195,7 +198,9 @@ def _leaves(branch: SgNode | None) -> bool:
 
 
 def category_of(properties: SgNode) -> bool:
-    """Returns whether an object names the category of consent that it belongs to."""
+    """Returns whether an object names the category of consent that it belongs to, and waits for it."""
+    if libraries.never_waits(properties):
+        return False
     for other in properties.children():
         if other.kind() == "pair":
             text = other.text()[:200]
@@ -203,6 +208,9 @@ def category_of(properties: SgNode) -> bool:
                 return True
             match = _CATEGORY_KEY.match(text)
             if match and words.CATEGORY.fullmatch(match[1]):
+                return True
+            value = other.field("value") if _CATEGORY_IS.match(text) else None
+            if value is not None and libraries.meaning_of_condition(value).true.given:
                 return True
     return False
 
