@@ -3,7 +3,7 @@
     exclude: [legacy/]
     include: [demo/]
     severity:
-      analytics-before-consent: off
+      analytics-loaded: off
     vendors:
       - {id: acme-metrics, name: Acme Metrics, category: analytics, domains: [metrics.acme.example]}
     accept:
