@@ -28,6 +28,7 @@ _RUNS: Final = re.compile(
 )
 _HOLDS_SCRIPT: Final = re.compile(
     r"<[Ss]cript|__html|innerHTML|\.(?:innerText|text(?:Content)?)\s*=|createTextNode|\btemplate:|\[\s*[\"']script[\"']|\btag[\"']?\s*:\s*[\"']script"
+    r"|[\"'`]\s{0,20}[!;]?\(?function\s?\(\w,"
 )
 # A name whose value becomes the text of an element.
 _SHOWN: Final = re.compile(r"(?:__html|innerHTML)[\"']?\s{0,4}[:=]\s{0,4}\{?\s{0,4}(\w{1,60})\b(?![.(])")
@@ -179,7 +180,7 @@ def scripts_in_strings(block: Block) -> Iterator[Block]:
     for name in dict.fromkeys(_RETURNED.findall(block.text)):
         for function in block.constants.get(name, ()):
             strings += _results_of(function)
-    for string in strings:
+    for string in dict.fromkeys(strings):
         # Replaces substitutions with names of the same length, so that the rest parses and keeps its offsets.
         text = _SUBSTITUTION.sub(lambda match: "_" * len(match[0]), string.text()[1:-1])
         start = block.start + string.range().start.index + 1
