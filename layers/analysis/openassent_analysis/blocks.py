@@ -28,9 +28,12 @@ _RUNS: Final = re.compile(
 )
 _HOLDS_SCRIPT: Final = re.compile(
     r"<[Ss]cript|__html|innerHTML|\.(?:innerText|text(?:Content)?)\s*=|createTextNode|\btemplate:|\[\s*[\"']script[\"']|\btag[\"']?\s*:\s*[\"']script"
+    r"|[\"'`]\s{0,20}[!;]?\(?function\s?\(\w,"
 )
 # A name whose value becomes the text of an element.
 _SHOWN: Final = re.compile(r"(?:__html|innerHTML)[\"']?\s{0,4}[:=]\s{0,4}\{?\s{0,4}(\w{1,60})\b(?![.(])")
+# A function whose result becomes the text of an element.
+_RETURNED: Final = re.compile(r"__html[\"']?\s{0,4}:\s{0,4}(\w{1,60})\(")
 _STRINGS: Final = frozenset({"string", "template_string"})
 # The beginning of a string that is a page or the head of one, which a server writes.
 _PAGE: Final = re.compile(r"<(?i:!doctype|html|head)\b")
@@ -51,6 +54,7 @@ _CODE: Final = re.compile(r"[(=]")
 # What a browser shows as text, up to the end tag or the end of the page.
 _TEXT: Final = re.compile(r"<textarea\b[^<>]*+>[^<]*+(?:<(?!/textarea\b)[^<]*+)*+", re.IGNORECASE)
 _SCRIPTS_IN_STRINGS: Final = resource("queries")["scripts_in_strings"]
+_RETURNED_STRINGS: Final = resource("queries")["returned_strings"]
 
 
 class Loaded(NamedTuple):
@@ -173,7 +177,10 @@ def scripts_in_strings(block: Block) -> Iterator[Block]:
             for it in block.constants.get(name, ())
             if it.kind() in _STRINGS and not it.text()[1:].lstrip().startswith("<")
         ]
-    for string in strings:
+    for name in dict.fromkeys(_RETURNED.findall(block.text)):
+        for function in block.constants.get(name, ()):
+            strings += _results_of(function)
+    for string in dict.fromkeys(strings):
         # Replaces substitutions with names of the same length, so that the rest parses and keeps its offsets.
         text = _SUBSTITUTION.sub(lambda match: "_" * len(match[0]), string.text()[1:-1])
         start = block.start + string.range().start.index + 1
@@ -185,6 +192,15 @@ def scripts_in_strings(block: Block) -> Iterator[Block]:
                 yield from script_elements(page)
         elif _CODE.search(text):
             yield Block("javascript", text, start, block, string)
+
+
+def _results_of(function: SgNode) -> list[SgNode]:
+    """Returns the strings with code that a function returns."""
+    body = function.field("body") if function.kind() in FUNCTIONS else None
+    if body is None:
+        return []
+    found = [body, *body.find_all(_RETURNED_STRINGS)]
+    return [it for it in found if it.kind() in _STRINGS and not it.text()[1:].lstrip().startswith("<")]
 
 
 _SOURCES: Final = resource("queries")["set_sources"]

@@ -8,8 +8,7 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Callable, Iterable, Iterator
-from collections.abc import Set as AbstractSet
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Final, TypeAlias
@@ -41,6 +40,9 @@ _REASON_BESIDE_MANIFEST: Final[dict[str, str]] = {
     name: reason for reason, names in _PATHS["next_to_manifests"].items() for name in names
 }
 _MANIFESTS: Final = frozenset(_PATHS["manifests"])
+_SITES: Final = frozenset(_PATHS["sites"])
+_EXAMPLE: Final = "test or example"
+_WRAPPERS: Final = pattern_of(_PATHS["wrappers"], re.IGNORECASE)
 _VENDORED: Final = pattern_of(_PATHS["vendored"], re.IGNORECASE)
 _COPY: Final = re.compile(
     alternatives(_PATHS["copies"])
@@ -73,15 +75,16 @@ def language_of(name: str) -> str | None:
 
 def reason_to_skip_folder(path: str) -> str | None:
     """Returns why nothing in a folder is read, by its name, or None. The path has a slash at the end."""
-    return _REASON_OF_FOLDER.get(path.rstrip("/").rpartition("/")[2].lower())
+    reason = _REASON_OF_FOLDER.get(path.rstrip("/").rpartition("/")[2].lower())
+    return reason if reason is None or not _WRAPPERS.search(path) else None
 
 
 @lru_cache(_MOST_PATHS)
 def reason_to_skip(path: str) -> str | None:
     """Returns why a file is skipped, or None. The path is relative to the root, with forward slashes."""
     *folders, name = path.split("/")
-    for folder in folders:
-        if reason := _REASON_OF_FOLDER.get(folder.lower()):
+    for depth, folder in enumerate(folders, 1):
+        if folder.lower() in _REASON_OF_FOLDER and (reason := reason_to_skip_folder("/".join(folders[:depth]) + "/")):
             return reason
     if _VENDORED.search(path) or _COPY.search(path):
         return "vendored"
@@ -94,25 +97,33 @@ def reason_to_skip(path: str) -> str | None:
 Listed: TypeAlias = tuple[str, os.PathLike[str] | None, str | None]
 
 
-def reason_by_convention(path: str, projects: AbstractSet[str]) -> str | None:
+def reason_by_convention(path: str, projects: Mapping[str, bool]) -> str | None:
     """Returns why a file is skipped for the name of its folder and a manifest next to that folder, or None.
 
-    projects: the folders that have a manifest, as `project_of` returns them.
+    projects: the folders that have a manifest, as `projects_of` returns them.
     """
     if language_of(path.rpartition("/")[2]) is None:
         return None  # no rule reads it, in any folder
     parent = ""
     for folder in path.split("/")[:-1]:
-        if parent in projects and (reason := _REASON_BESIDE_MANIFEST.get(folder.lower())):
+        reason = _REASON_BESIDE_MANIFEST.get(folder.lower()) if parent in projects else None
+        if reason and not (projects[parent] and reason == _EXAMPLE):
             return reason
         parent += f"{folder}/"
     return None
 
 
-def project_of(path: str) -> str | None:
-    """Returns the folder of a manifest, with a trailing slash and empty for the root, or None for another file."""
-    name = path.rpartition("/")[2]
-    return path.removesuffix(name) if name in _MANIFESTS else None
+def projects_of(paths: Iterable[str]) -> dict[str, bool]:
+    """Returns the folders of manifests, each with a trailing slash and empty for the root.
+
+    The value is true if a folder is also that of a site, whose pages can be in any folder.
+    """
+    found: dict[bool, set[str]] = {True: set(), False: set()}
+    for path in paths:
+        folder, slash, name = path.rpartition("/")
+        if name in _MANIFESTS or name in _SITES:
+            found[name in _SITES].add(folder + slash)
+    return {folder: folder in found[True] for folder in found[False]}
 
 
 def convention_of(path: str) -> str | None:
@@ -124,7 +135,7 @@ def convention_of(path: str) -> str | None:
 def with_conventions(listed: Iterable[Listed]) -> list[Listed]:
     """Adds the reason to the files that are skipped by convention."""
     every = list(listed)
-    projects = {project for path, _, _ in every if (project := project_of(path)) is not None}
+    projects = projects_of(path for path, _, _ in every)
     return [
         (path, place, reason or (reason_by_convention(path, projects) if place is not None else None))
         for path, place, reason in every

@@ -103,7 +103,7 @@ def analyze_files(contents: Iterable[tuple[str, bytes]], examine: Examine, limit
         return content
 
     scan = _Scan(limits)
-    projects = {project for path, _ in contents if (project := files.project_of(path)) is not None}
+    projects = files.projects_of(path for path, _ in contents)
     for path, _ in contents:
         if reason := files.reason_by_convention(path, projects):
             scan.skip(path, reason, exists=True)

@@ -16,7 +16,7 @@ PATHS = resource("paths")
 # By list: for each line, in their order, what it matches and what it doesn't.
 EXAMPLES = yaml.safe_load((Path(__file__).parent / "lines" / "paths.yml").read_text())
 # Matched in any case of letters.
-ANY_CASE = {"vendored", "copies", "libraries", "bundles", "messages", "partial", "pieces", "replaced"}
+ANY_CASE = {"vendored", "copies", "libraries", "bundles", "messages", "partial", "pieces", "replaced", "wrappers"}
 # How files of a list run.
 RUNS = {"by_convention": Runs.ALL, "hooks": Runs.PERHAPS, "messages": Runs.NEVER, "pieces": Runs.NEVER}
 TAG = b"<script src='https://static.hotjar.com/c/hotjar-1.js'></script>"

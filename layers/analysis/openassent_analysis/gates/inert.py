@@ -35,6 +35,7 @@ _DOCUMENTS: Final = re.compile(
     r"[\"']?(?:example|usage|docs?|documentation|instruction|embed_?code|install_?code|code_?(?:snippet|example|sample))s?[\"']?",
     re.IGNORECASE,
 )
+_SHOWS_CODE: Final = re.compile(r"<(?:code|pre|textarea)\b|code$")
 _RUNNING: Final = re.compile(r"<(?:script|style)\b", re.IGNORECASE)
 
 
@@ -43,6 +44,8 @@ def is_inert(source: Source, block: Block, node: SgNode) -> bool:
     if block.language == "html" and _is_kept(source, node):
         return True
     if block.language in SCRIPTS and node.kind() in _STRINGS and _is_shown(source, block, node):
+        return True
+    if block.language in SCRIPTS and node.kind() == "identifier" and _is_result_shown(node):
         return True
     while block.outer is not None and block.host is not None:
         if block.host.kind() in _STRINGS and block.outer.language in SCRIPTS:
@@ -82,6 +85,15 @@ def _is_shown(source: Source, block: Block, string: SgNode) -> bool:
     if not uses or len(uses) > _MAX_USES:
         return not uses and source.path.endswith(_COMPONENTS) and _is_shown_in_markup(source.text, written)
     return all(map(_shows, uses))
+
+
+def _is_result_shown(callee: SgNode) -> bool:
+    """Returns whether an element for code shows the result of a function: `<pre>{snippetFor(id)}</pre>`."""
+    call = callee.parent()
+    shown = call.parent() if call is not None and call.field("function") == callee else None
+    holder = shown.parent() if shown is not None and shown.kind() == "jsx_expression" else None
+    opening = holder.child(0) if holder is not None else None
+    return opening is not None and _SHOWS_CODE.match(opening.text()[:_LONGEST]) is not None
 
 
 def _shows(use: SgNode) -> bool:

@@ -11,7 +11,19 @@ from ast_grep_py import SgNode
 
 from openassent_analysis.blocks import Block
 from openassent_analysis.gates import events, libraries, markup, words
-from openassent_analysis.gates.context import GIVEN, NOTHING, RUNS, WAITS, Found, Implied, Kind, Reader, both, within
+from openassent_analysis.gates.context import (
+    GIVEN,
+    NOTHING,
+    RUNS,
+    WAITS,
+    Found,
+    Implied,
+    Kind,
+    Reader,
+    any_of,
+    both,
+    within,
+)
 from openassent_analysis.gates.events import Refused
 from openassent_analysis.gates.index import MAX_ANCESTORS
 from openassent_analysis.gates.origins import imported
@@ -20,6 +32,7 @@ from openassent_analysis.statements import FUNCTIONS
 _BRANCHES: Final = frozenset(
     {"if_statement", "ternary_expression", "elif_clause", "while_statement", "conditional_expression"}
 )
+_MAX_USES: Final = 20
 _SEQUENCES: Final = frozenset({"statement_block", "program", "block", "module", "switch_case", "switch_default"})
 _KEYED: Final = frozenset({"pair", "method_definition", "jsx_attribute", "keyword_argument", "field_definition"})
 _LEAVES: Final = frozenset(
@@ -42,11 +55,21 @@ def found(reader: Reader, block: Block, node: SgNode, inside: SgNode | None) -> 
         return RUNS
     if around.closed or inside is not None or block.outer is None or block.host is None:
         return around
-    outer = reader.found(block.outer, block.host)
+    outer = _found_outside(reader, block.outer, block.host)
     # A script in markup that a component or a function returns runs where that is used.
     return within(outer.implied, around)._replace(
         callers=around.callers or outer.callers, handed_on=around.handed_on or outer.handed_on
     )
+
+
+def _found_outside(reader: Reader, block: Block, host: SgNode) -> Found:
+    """Returns the gates of markup or a script in code. A constant's runs where its name is used."""
+    holder = host.parent()
+    name = holder.field("name") if holder is not None and holder.kind() == "variable_declarator" else None
+    if name is None or name.kind() != "identifier" or name.text() in reader.index.exports:
+        return reader.found(block, host)
+    uses = [it for it in block.uses.get(name.text(), ())[:_MAX_USES] if it != name]
+    return any_of([reader.found(block, use) for use in uses]) if uses else reader.found(block, host)
 
 
 def _around(reader: Reader, block: Block, node: SgNode, inside: SgNode | None) -> Found:
