@@ -35,7 +35,9 @@ _IN_WORKER: Final = "importScripts"
 # A hit that code sends to Google Analytics without a script, and words of code that runs on the visitor's device: in a
 # page, a browser's extension, or a desktop app. A server may know the visitor's choice from elsewhere.
 _SENDS: Final = frozenset({"fetch", "ofetch", "$fetch", "axios", "ky", "post"})
-_HIT: Final = re.compile(r"^\(\s{0,20}[\"'`](?:https?:)?//(?:www|ssl|region1)\.google-analytics\.com/(?:(?:mp|g|j|r)/)?collect\b")
+_HIT: Final = re.compile(
+    r"^\(\s{0,20}[\"'`](?:https?:)?//(?:www|ssl|region1)\.google-analytics\.com/(?:(?:mp|g|j|r)/)?collect\b"
+)
 _ON_DEVICE: Final = re.compile(
     r"[\"'](?:electron|react-native)[\"']|\b(?:chrome|browser)\.(?:runtime|storage)\b|\b(?:localStorage|navigator|document)\.\w"
 )
