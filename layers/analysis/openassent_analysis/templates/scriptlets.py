@@ -71,7 +71,10 @@ def read_line(markup: Markup, line: str, start: int, end: int) -> None:
 
 
 # Code in a string that adds a script, and middleware of Rack that adds a vendor's script to every page.
-_ADDED: Final = r"""createElement\(\\?["']script\\?["']\)[^<>]{0,300}?\.src\s{0,4}=\s{0,4}\\?["'](?P<added>(?:https?:)?//[^"'\s<>\\]{4,300}+)"""
+_ADDED: Final = (
+    r"""createElement\(\\?["']script\\?["']\)[^<>]{0,300}?\.src\s{0,4}=\s{0,4}\\?["']"""
+    r"""(?P<added>(?:https?:)?//[^"'\s<>\\]{4,300}+)"""
+)
 _MIDDLEWARE: Final = {
     "Rack::GoogleAnalytics": "//www.google-analytics.com/analytics.js",
     "Rack::GoogleTagManager": "//www.googletagmanager.com/gtm.js",
