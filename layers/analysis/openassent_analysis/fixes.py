@@ -51,6 +51,8 @@ _MAJOR: Final = re.compile(r"\d+")
 _WORD: Final = re.compile(r"[^a-z0-9]")
 # A player's address up to its query, which may have expressions of a template.
 _VIMEO: Final = r"(?P<before>//player\.vimeo\.com/video/(?:[\w.-]|\{\{[^\"'{}]{1,80}\}\}){1,80})"
+# Hits that code or a picture sends by itself. No consent mode of a tag holds them back.
+_HIT: Final = re.compile(r"google-analytics\.com/(?:\w{1,2}/)?collect\b|(?<![\w.$])ua\(")
 # What to look for in the address of a player, and what takes its place so that the player sets no cookies.
 _PLAYERS: Final = {
     "youtube": [(re.compile(r"(?<=//)(?:www\.)?youtube\.com(?=/embed/)"), "www.youtube-nocookie.com")],
@@ -108,6 +110,8 @@ def fix_for(finding: Finding, project: Project) -> Fix | None:
         return player
     if manager:
         return _with_manager(manager, tag, project)
+    if _HIT.search(finding.location.snippet):
+        return None
     if vendor.id in _GOOGLE and "google-consent-mode" in project.setups and (defaults := _with_api(tag)).edits:
         return defaults
     built = path.suffix in _BUILT and not project.technologies.isdisjoint(_NPM)

@@ -32,6 +32,15 @@ _ADDS_MEMBER: Final = re.compile(
 )
 # Service workers run these scripts, not pages.
 _IN_WORKER: Final = "importScripts"
+# A hit that code sends to Google Analytics without a script, and words of code that runs on the visitor's device: in a
+# page, a browser's extension, or a desktop app. A server may know the visitor's choice from elsewhere.
+_SENDS: Final = frozenset({"fetch", "ofetch", "$fetch", "axios", "ky", "post"})
+_HIT: Final = re.compile(
+    r"^\(\s{0,20}[\"'`](?:https?:)?//(?:www|ssl|region1)\.google-analytics\.com/(?:(?:mp|g|j|r)/)?collect\b"
+)
+_ON_DEVICE: Final = re.compile(
+    r"[\"'](?:electron|react-native)[\"']|\b(?:chrome|browser)\.(?:runtime|storage)\b|\b(?:localStorage|navigator|document)\.\w"
+)
 _LONGEST_NAME: Final = 100
 _LONGEST_ARGUMENTS: Final = 600
 _LONGEST_TAG: Final = 2_000
@@ -70,7 +79,7 @@ def _loaded(source: Source, block: Block, node: SgNode, capture: str | None) -> 
         return
     place = node if capture is None else node.get_match(capture)
     if place is None and capture == "URL":
-        place = _inserted(block, node)
+        place = _sent(source, node) or _inserted(block, node)
     if place is None:
         if element := calls().of_element(node.text()[:_LONGEST_TAG]):
             yield Loaded(element, "")
@@ -142,6 +151,15 @@ def _started(source: Source, node: SgNode) -> Loaded | None:
     address = source.catalogue.first_in(arguments.text())
     host = source.catalogue.host_at(arguments.text()) if address is shape.vendor else ""
     return Loaded(shape.vendor, host, not shape.alone)
+
+
+def _sent(source: Source, node: SgNode) -> SgNode | None:
+    """Returns the arguments of a call with which code on the visitor's device sends a hit."""
+    sent, callee = node.get_match("SENT"), node.field("function")
+    if sent is None or callee is None or not _HIT.match(sent.text()[:_LONGEST_ARGUMENTS]):
+        return None
+    name = callee.text()[-_LONGEST_NAME:].rpartition(".")[2]
+    return sent if name in _SENDS and source.first(_ON_DEVICE) else None
 
 
 def _inserted(block: Block, node: SgNode) -> SgNode | None:

@@ -39,6 +39,10 @@ _LAZY_IMPORT: Final = re.compile(
     r"""(?:const|let|var)\s++(?P<names>\w{1,100}+)\s*+=\s*+[\w.]{1,60}+\(\s*+(?:async\s++)?(?:\(\)\s*+=>|function\s*+\(\))\s*+"""
     r"""(?:\{\s*+return\s++)?(?:await\s++)?import\s*+\(\s*+["'`](?P<path>[^"'`\n]{1,200})["'`]"""
 )
+# let Sentry = null; Sentry = await import('@sentry/vue'), where the file imports it later.
+_LATER_IMPORT: Final = re.compile(
+    r"""(?<![\w$.])(?P<names>[A-Za-z_$][\w$]{0,60}+)\s{0,4}+=\s{0,4}+\(?await\s{1,4}+import\(\s{0,4}+["'`](?P<path>[^"'`\n]{1,200})["'`]"""
+)
 NAME_AND_ALIAS: Final = re.compile(r"([A-Za-z_$][\w$]*)(?:\s+as\s+|\s*:\s*)?([A-Za-z_$][\w$]*)?")
 # client = posthog, this.client = new Mixpanel(…), and client: Mixpanel of fields and parameters.
 _HELD: Final = re.compile(
@@ -136,7 +140,7 @@ class Source:
         found: dict[str, Vendor] = {}
         if not self.packages:
             return found
-        for pattern in (*IMPORTS, _LAZY_IMPORT):
+        for pattern in (*IMPORTS, _LAZY_IMPORT, _LATER_IMPORT):
             for match in pattern.finditer(self._code):
                 vendor = self._vendor_of_package(match["path"])
                 if vendor is None:

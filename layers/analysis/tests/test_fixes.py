@@ -119,3 +119,10 @@ def test_a_fix_as_json_has_its_edits():
     [edit] = written["edits"]
     assert edit.keys() == {"path", "startLine", "before", "after"}
     assert (edit["path"], edit["startLine"]) == (case.path, 2)
+
+
+def test_hits_that_code_sends_itself_have_no_fix_that_a_tag_needs():
+    sent = "const el = document.body;\nfetch('https://www.google-analytics.com/mp/collect?measurement_id=' + id);\n"
+    result, project = scan({"send.js": sent})
+    [finding] = [it for it in result.findings if it.category == "trackers"]
+    assert fix_for(finding, project) is None

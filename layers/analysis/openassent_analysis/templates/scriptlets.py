@@ -70,7 +70,20 @@ def read_line(markup: Markup, line: str, start: int, end: int) -> None:
         markup.open("end", None, end)
 
 
-_ELEMENT: Final = re.compile(rf"<(?P<name>script|iframe)\b[^<>]{{0,1000}}+>?|{HELPER.pattern}", re.IGNORECASE)
+# Code in a string that adds a script, and middleware of Rack that adds a vendor's script to every page.
+_ADDED: Final = (
+    r"""createElement\(\\?["']script\\?["']\)[^<>]{0,300}?\.src\s{0,4}=\s{0,4}\\?["']"""
+    r"""(?P<added>(?:https?:)?//[^"'\s<>\\]{4,300}+)"""
+)
+_MIDDLEWARE: Final = {
+    "Rack::GoogleAnalytics": "//www.google-analytics.com/analytics.js",
+    "Rack::GoogleTagManager": "//www.googletagmanager.com/gtm.js",
+    "Rack::Piwik": "/piwik.js",
+}
+_USED: Final = rf"\bmiddleware\.use[ (]{{1,4}}(?P<middleware>{'|'.join(_MIDDLEWARE)})\b"
+_ELEMENT: Final = re.compile(
+    rf"<(?P<name>(?i:script|iframe))\b[^<>]{{0,1000}}+>?|(?i:{HELPER.pattern})|{_ADDED}|{_USED}"
+)
 _END: Final = re.compile(r"</script\s{0,9}>?", re.IGNORECASE)
 _COMMENT: Final = re.compile(r"\s*(?:#(?!\{)|//|/?\*|--|@(?:[a-z]{0,9}doc|example|see|spec|param|returns?)\b)")
 _ESCAPE: Final = re.compile(r"\\(?=[\"'/])")
@@ -79,7 +92,7 @@ _JOINED: Final = re.compile(
     r"""(?<!\\)(["'`])\s{0,200}(?:\+|\.|&|~|<>)(?:[^"'`;{}<>]{1,200}?(?:\+|\.|&|~|<>))?\s{0,200}\1"""
 )
 # Lower-case words of which one is in every text with an element.
-_MARKS: Final = ("<script", "iframe", "javascript_include_tag", "js(")
+_MARKS: Final = ("<script", "iframe", "javascript_include_tag", "js(", "createelement(", "rack::")
 _LONGEST_SCRIPT: Final = 5_000
 _LONGEST_LINE: Final = 500
 
@@ -98,8 +111,9 @@ def read_strings(markup: Markup) -> None:
         if _COMMENT.match(text, line, start):
             continue
         if element["name"] is None:
+            added = element["added"] or _MIDDLEWARE.get(element["middleware"])
             markup.blank(at)
-            markup.insert(element_of(element), start)
+            markup.insert(f'<script src="{added}"></script>' if added else element_of(element), start)
             continue
         if element["name"].lower() == "script" and (end := _END.search(text, at, at + _LONGEST_SCRIPT)):
             at = end.end()
