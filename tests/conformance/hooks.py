@@ -32,6 +32,7 @@ _NOT_SAID_BY_A_SCHEMA = {
     "invalid_network": "which texts are networks is decided by two address families",
     "host_bits": "the bits of an address after its network's prefix are zero",
     "in_the_past": "the clock decides which times are in the future",
+    "until": "only a dismissal can have an end, and the document can't say that of two fields",
     "widens": "what a key is limited to is decided by its earlier requests",
 }
 # OAuth returns 400 for everything that a JSON request gets 401, 403, or 409 for (RFC 6749 section 5.2, RFC 8628 section

@@ -59,7 +59,7 @@ def runs(path: str) -> Runs:
         return Runs.NEVER
     if _BY_CONVENTION.search(path):
         return Runs.ALL
-    script = _SCRIPT.search(path) is not None
+    script = is_script(path)
     if script or path.endswith(COMPONENT_FILES):
         if _INCLUDED.search(path):
             return Runs.NEVER
@@ -75,6 +75,10 @@ def runs(path: str) -> Runs:
     if partial:
         return Runs.PERHAPS if _HOOK.search(path) else Runs.NEVER
     return Runs.ALL
+
+
+def is_script(path: str) -> bool:
+    return _SCRIPT.search(path) is not None
 
 
 def is_entry(path: str) -> bool:

@@ -18,7 +18,7 @@ _MAX_SETTINGS: Final = 5_000
 _NAMES: Final = frozenset({
     "mkdocs.yml", "mkdocs.yaml", "hugo.toml", "hugo.yaml", "hugo.yml", "hugo.json", "config.toml", "config.yaml",
     "config.yml", "params.toml", "params.yaml", "params.yml", "antora-playbook.yml", "book.toml", "book.json",
-    "_quarto.yml", "app.json", "angular.json", "docs.json", "mint.json", "services.toml", "CNAME",
+    "_quarto.yml", "app.json", "angular.json", "docs.json", "mint.json", "services.toml", "CNAME", "system.yaml",
 })  # fmt: skip
 # Of Hugo, Jekyll, and Hexo. Other generators have templates of their own for these settings.
 _HAS_THEME: Final = re.compile(r"(?:^|/)(?:_config[\w.-]*|hugo|config|params)\.(?:ya?ml|toml|json)$")
@@ -86,6 +86,11 @@ def configures(path: str, text: str) -> bool:
 def has_theme(path: str) -> bool:
     """Returns whether a file configures a site whose theme decides what the settings do."""
     return _HAS_THEME.search(path) is not None
+
+
+def is_of_grav(path: str) -> bool:
+    """Returns whether a file configures a site of Grav."""
+    return f"/{path}".endswith("/config/system.yaml")
 
 
 def names_site(path: str) -> bool:

@@ -12,7 +12,7 @@ from openassent_analysis.files import check_depth
 from openassent_analysis.limits import Limits
 from openassent_analysis.reading import resource
 from openassent_analysis.report import MAX_TRAITS
-from openassent_analysis.site_configuration import has_theme
+from openassent_analysis.site_configuration import has_theme, is_of_grav
 
 if TYPE_CHECKING:
     from ast_grep_py import Config, SgNode
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 _NUXT_2: Final = "nuxt 2"
 _LISTS: Final = "lists its plugins"
 _ASTRO: Final = "astro"
+_BUNDLED: Final = "bundled"
 
 _MAX_NAME: Final = 100
 # Begins a trait that names a theme.
@@ -30,7 +31,10 @@ _THEME: Final = "theme "
 _THEMES: Final = re.compile(r"^theme[ \t]{0,9}[:=][ \t]{0,9}(.{1,200})$", re.MULTILINE)
 _NAMES_OF_THEMES: Final = re.compile(r"[\w.-]+")
 _IN_THEME: Final = re.compile(r"(?:(.*)/)?themes/([^/]+)/")
-_CONFIGURATION_FOLDER: Final = re.compile(r"(?:^|/)config/[^/]+$")
+# Grav's, below `pages:`.
+_THEMES_OF_GRAV: Final = re.compile(r"^[ \t]{1,9}theme:[ \t]{0,9}([^ \t].{0,199})$", re.MULTILINE)
+# A configuration that names a theme, below the folder of its site.
+_CONFIGURATION_FILE: Final = re.compile(r"(?:^|/)(?:config/(?:[^/]+/[^/]+|system\.yaml)|[^/]+)$")
 
 # Between a site and its deepest file.
 _MAX_FOLDERS: Final = 50
@@ -39,6 +43,8 @@ _MANIFEST: Final = "package.json"
 _NUXT_CONFIG: Final = re.compile(r"(?:^|/)nuxt\.config\.[cm]?[jt]s$")
 _ASTRO_CONFIG: Final = re.compile(r"(?:^|/)astro\.config\.[cm]?[jt]s$")
 _DEPENDS_ON_NUXT_2: Final = re.compile(r'"nuxt"\s*+:\s*+"[\^~=v]{0,2}2(?:\.|")')
+# Frameworks that bundle only what their own entries import: a script isn't named anywhere else.
+_DEPENDS_ON_BUNDLER: Final = re.compile(r'"(?:next|gatsby|react-scripts|@sveltejs/kit|@remix-run/react)"\s*+:')
 # With it, Nuxt 2 loads plugins as Nuxt 3 does.
 _BRIDGE: Final = '"@nuxt/bridge"'
 _PLUGIN: Final = re.compile(r"(?:(?:src|app|client)/)?plugins/(.{1,300})")
@@ -66,7 +72,7 @@ class Sites:
     def add(self, path: str, traits: Iterable[str]) -> None:
         folder, _, name = path.rpartition("/")
         if themes := {trait.removeprefix(_THEME) for trait in traits if trait.startswith(_THEME)}:
-            self._themes.setdefault(_CONFIGURATION_FOLDER.sub("", folder), set()).update(themes)
+            self._themes.setdefault(_CONFIGURATION_FILE.sub("", path), set()).update(themes)
             return
         if traits or name == _MANIFEST:
             self._traits.setdefault(folder, set()).update(traits)
@@ -85,17 +91,21 @@ class Sites:
             unused = _ENDING.sub("", plugin[1]) not in traits
         else:
             unused = _ASTRO in traits and inside.endswith(_PAGES) and not inside.startswith(_SERVED_BY_ASTRO)
-        return Runs.NEVER if unused else entries.runs(path)
+        found = entries.runs(path)
+        bundled = _BUNDLED in traits and found is Runs.PERHAPS and entries.is_script(path)
+        return Runs.NEVER if unused or bundled else found
 
 
 def traits_of_manifest(text: str) -> list[str]:
     """Returns the site generators that a package.json names. Runs inside the sandbox."""
-    return [_NUXT_2] if _DEPENDS_ON_NUXT_2.search(text) and _BRIDGE not in text else []
+    found = [_NUXT_2] if _DEPENDS_ON_NUXT_2.search(text) and _BRIDGE not in text else []
+    return [*found, _BUNDLED] if _DEPENDS_ON_BUNDLER.search(text) else found
 
 
 def themes_of(path: str, text: str) -> list[str]:
-    """Returns the themes that the configuration of Hugo or Hexo names. Runs inside the sandbox."""
-    if not has_theme(path) or (named := _THEMES.search(text)) is None:
+    """Returns the themes that the configuration of Hugo, Hexo, or Grav names. Runs inside the sandbox."""
+    themes = _THEMES_OF_GRAV if is_of_grav(path) else _THEMES if has_theme(path) else None
+    if themes is None or (named := themes.search(text)) is None:
         return []
     return [f"{_THEME}{name}"[:_MAX_NAME] for name in _NAMES_OF_THEMES.findall(named[1].partition("#")[0])][:MAX_TRAITS]
 

@@ -76,9 +76,12 @@ class Reading:
         return callers.calls_of(self, function)
 
     def guards(self, block: Block, sequence: SgNode) -> list[tuple[int, Implied]]:
-        if sequence not in self._guards:
-            self._guards[sequence] = []
-            self._guards[sequence] = walk.guards_of(self, block, sequence)
+        if sequence in self._guards or self._depth >= _MAX_DEPTH:
+            return self._guards.get(sequence, [])
+        self._guards[sequence] = []
+        self._depth += 1
+        self._guards[sequence] = walk.guards_of(self, block, sequence)
+        self._depth -= 1
         return self._guards[sequence]
 
     def has_category(self, properties: SgNode) -> bool:

@@ -22,6 +22,8 @@ from openassent_analysis.gates.context import (
     Reader,
     any_of,
     both,
+    either,
+    either_of,
     within,
 )
 from openassent_analysis.gates.events import Refused
@@ -38,6 +40,9 @@ _KEYED: Final = frozenset({"pair", "method_definition", "jsx_attribute", "keywor
 _LEAVES: Final = frozenset(
     {"return_statement", "throw_statement", "raise_statement", "continue_statement", "break_statement"}
 )
+_BLOCKS: Final = frozenset({"statement_block", "block"})
+_HANDLERS: Final = frozenset({"catch_clause", "except_clause"})
+_WITH_BLOCKS: Final = _HANDLERS | {"else_clause"}
 _CATEGORY_KEY: Final = re.compile(
     r"""["']?(?:category|consent\w{0,20}|purposes?|cookieCategory|cookieCategories)["']?\s{0,9}:\s{0,9}\[?\s{0,9}["'`](\w+)"""
 )
@@ -178,7 +183,7 @@ def _implied_by_earlier(reader: Reader, block: Block, sequence: SgNode, statemen
 
 
 def guards_of(reader: Reader, block: Block, sequence: SgNode) -> list[tuple[int, Implied]]:
-    """Returns the gate implied behind each conditional statement that leaves the sequence, by its end."""
+    """Returns the gate implied behind each statement that leaves the sequence under a condition, by its end."""
     found: list[tuple[int, Implied]] = []
     known = NOTHING
     for statement in sequence.children():
@@ -192,14 +197,19 @@ def guards_of(reader: Reader, block: Block, sequence: SgNode) -> list[tuple[int,
 def _known_after(reader: Reader, block: Block, statement: SgNode) -> Implied:
     kind = statement.kind()
     if kind == "if_statement":
-        test, then, otherwise = (statement.field(it) for it in ("condition", "consequence", "alternative"))
-        if test is None:
+        then, otherwise = (_at_end(reader, block, statement.field(it)) for it in ("consequence", "alternative"))
+        test = statement.field("condition")
+        if test is None or then == otherwise == NOTHING:
             return NOTHING
-        if _leaves(then):
-            return reader.meaning(block, test).false
-        if otherwise is not None and _leaves(otherwise):
-            return reader.meaning(block, test).true
-    elif kind == "expression_statement":
+        meaning = reader.meaning(block, test)
+        return either(both(meaning.true, then), both(meaning.false, otherwise))
+    if kind == "try_statement":
+        handlers = (it for it in statement.children() if it.kind() in _HANDLERS)
+        ways = [_at_end(reader, block, it) for it in (statement.field("body"), *handlers)]
+        return either_of(ways) or NOTHING
+    if kind == "statement_block":
+        return _at_end(reader, block, statement)
+    if kind == "expression_statement":
         first = statement.child(0)
         call = first.child(1) if first is not None and first.kind() == "await_expression" else None
         callee = call.field("function") if call is not None else None
@@ -209,15 +219,21 @@ def _known_after(reader: Reader, block: Block, statement: SgNode) -> Implied:
     return NOTHING
 
 
-def _leaves(branch: SgNode | None) -> bool:
+def _at_end(reader: Reader, block: Block, branch: SgNode | None) -> Implied:
+    """Returns the gate implied where a branch ends. Everything follows from an end that is never reached."""
     if branch is None:
-        return False
+        return NOTHING
     if branch.kind() in _LEAVES:
-        return True
+        return GIVEN
     last = next((it for it in reversed(branch.children()) if it.is_named() and it.kind() != "comment"), None)
-    if branch.kind() in {"statement_block", "block"}:
-        return last is not None and last.kind() in _LEAVES
-    return branch.kind() == "else_clause" and _leaves(last)
+    if last is None:
+        return NOTHING
+    if branch.kind() in _BLOCKS:
+        if last.kind() in _LEAVES:
+            return GIVEN
+        guards = reader.guards(block, branch)
+        return guards[-1][1] if guards else NOTHING
+    return _at_end(reader, block, last) if branch.kind() in _WITH_BLOCKS else NOTHING
 
 
 def category_of(properties: SgNode) -> bool:
