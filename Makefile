@@ -16,7 +16,7 @@ SDK := cli/src/openassent/models.py
 # What the wheel of the command line is made of.
 WHEEL_SOURCES := $(shell find cli/src layers/analysis/openassent_analysis cli/README.md cli/pyproject.toml LICENSE -type f -not -name '*.pyc')
 .DEFAULT_GOAL := help
-.PHONY: help tools run reset test test-analysis test-cli races conformance linear nightly mutate lagging models fuzz lint template check build cli e2e browser bench accuracy deploy release publish openapi sdk lock format audit licenses sbom
+.PHONY: help tools run reset test test-analysis test-cli races conformance linear nightly mutate lagging models fuzz lint template check build cli typescript e2e browser bench accuracy deploy release publish openapi sdk lock format audit licenses sbom
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -94,6 +94,9 @@ format: .venv/.ready ## Format the code as make lint expects it
 
 cli: .tools/cli/.installed ## Build the wheel of the command line and the Python SDK into dist/
 
+typescript: node_modules/.ready ## Build the npm package of the TypeScript client into dist/
+	@mkdir -p dist && cd clients/typescript && npm pack --silent --pack-destination ../../dist
+
 build: .tools/sam/.ready .venv/.ready $(REFERENCE) ## Build the deployable artifacts into .aws-sam/ (ARCHITECTURE=x86_64: for it)
 	@scripts/build $(if $(ARCHITECTURE),--architecture $(ARCHITECTURE))
 
@@ -147,13 +150,14 @@ openapi: .venv/.ready node_modules/.ready ## Generate docs/openapi.json from the
 
 sdk: $(SDK) ## Generate the SDK's models and operations from docs/openapi.json, and its synchronous client
 
-$(SDK): docs/openapi.json $(wildcard cli/src/openassent/_async/*.py scripts/sdk/*.py) cli/src/openassent/errors.py \
+$(SDK): docs/openapi.json $(wildcard cli/src/openassent/_async/*.py scripts/sdk/*.*) cli/src/openassent/errors.py \
 		$(addprefix scripts/reference/,calls.py forms.yaml samples.py) .tools/sdk/.ready
 	@.tools/sdk/bin/python -m scripts.sdk
 
 # Without Redoc, the page lists its files, which is enough for `make test`, and npm isn't needed.
 $(REFERENCE): docs/openapi.json docs/errors.md $(wildcard scripts/reference/*.* scripts/reference/templates/*) \
 		layers/shared/controlplane/platform/core/plans.py layers/shared/controlplane/platform/core/scopes.py .venv/.ready \
+		$(wildcard layers/analysis/openassent_analysis/resources/rules/*/*.yml) \
 		$(if $(filter test,$(MAKECMDGOALS)),,node_modules/.ready)
 	@.venv/bin/python -m scripts.reference
 

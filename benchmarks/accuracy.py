@@ -22,6 +22,7 @@ from typing import Final, NamedTuple
 from benchmarks.report import table
 from openassent_analysis import Finding, Limits, analyze_folder
 from openassent_analysis.catalogue import catalogue
+from openassent_analysis.findings import CONFIDENCES
 from openassent_analysis.sandbox import Sandbox
 
 # Verdicts on loads of a vendor: the analysis should report the first, and must not report the last two.
@@ -149,10 +150,11 @@ def checkouts(folder: Path, repositories: Iterable[str]) -> Iterator[tuple[str, 
                 break
 
 
+# The rows with a single level are the calibration: how often findings with it are right.
 LEVELS: Final = {
     "all findings": frozenset({"high", "medium", "low"}),
     "without low confidence": frozenset({"high", "medium"}),
-    "high confidence": frozenset({"high"}),
+    **{f"{level} confidence": frozenset({level}) for level in CONFIDENCES},
 }
 
 

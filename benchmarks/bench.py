@@ -11,10 +11,10 @@ from pathlib import Path
 from benchmarks import package
 from benchmarks.environment import PEER_TABLE, environments
 from benchmarks.machine import certificate, engine
+from benchmarks.measured import World, populate_peer
 from benchmarks.package import Package
 from benchmarks.process import Recording, Target
 from benchmarks.wire import Recorder, Replay, Server
-from benchmarks.world import World, populate_peer
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,9 @@ from typing import Any
 
 from benchmarks.bench import Bench
 from benchmarks.goals import COLD_DASHBOARD_NAIVE, COLD_FLOOR, COLD_NAIVE, Figure
-from benchmarks.measured import COLD, PROJECT, rest_event
+from benchmarks.measured import COLD, PEER_KEY, PROJECT, rest_event
 from benchmarks.process import Recording, Target, Worker, record
 from benchmarks.report import interleave, ratio, table
-from benchmarks.world import PEER_KEY
 
 ROUNDS = 11
 

@@ -127,7 +127,7 @@ def _copy_libraries(names: set[str], target: Path) -> None:
 
 
 def trust(package: Package, naive: Path, certificate: Path, folder: Path) -> Path:
-    """Has everybody trust the stand-in's certificate, in addition to Amazon's roots or the peers' botocore bundle.
+    """Adds the stand-in's certificate to ours, Amazon's roots, and to the peers', botocore's bundle.
 
     Returns the peers' bundle.
     """

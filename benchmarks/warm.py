@@ -13,22 +13,13 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from benchmarks import goals
 from benchmarks.bench import Bench
-from benchmarks.goals import (
-    LIST_FLOOR,
-    LIST_NAIVE,
-    NO_DATABASE_NAIVE,
-    REQUEST_FLOOR,
-    REQUEST_NAIVE,
-    SOCKETLESS_FLOOR,
-    SOCKETLESS_NAIVE,
-    Figure,
-)
-from benchmarks.measured import PROJECT, rest_event
+from benchmarks.goals import Figure
+from benchmarks.measured import PEER_KEY, PROJECT, rest_event
 from benchmarks.process import Recording, Target, Worker, record
 from benchmarks.report import interleave, ratio, table
 from benchmarks.socketless import VARIABLE
-from benchmarks.world import PEER_KEY
 
 ROUNDS = 15
 BATCH = {"get": 60, "patch": 50, "list": 30, "regions": 100}
@@ -146,9 +137,9 @@ def _figures(name: str, where: str, notes: dict[str, str], measured: Measured) -
 
 def _bounds(name: str, where: str) -> tuple[str, float | None, float]:
     if name == "list":
-        return "4", LIST_FLOOR, LIST_NAIVE
+        return "4", goals.LIST_FLOOR, goals.LIST_NAIVE
     if name == "regions":
-        return "5", None, NO_DATABASE_NAIVE
+        return "5", None, goals.NO_DATABASE_NAIVE
     if where != SOCKET:
-        return "3", SOCKETLESS_FLOOR, SOCKETLESS_NAIVE
-    return "3", REQUEST_FLOOR, REQUEST_NAIVE
+        return "3", goals.SOCKETLESS_FLOOR, goals.SOCKETLESS_NAIVE
+    return "3", goals.REQUEST_FLOOR, goals.REQUEST_NAIVE

@@ -136,7 +136,7 @@ def _render(credentials: dict[str, Any]) -> str:
     """Renders the screen, with commands to paste, for the contents of credentials.json."""
     from jinja2 import Template  # noqa: PLC0415
 
-    from controlplane.platform.core.plans import REGIONS  # noqa: PLC0415
+    from controlplane.platform.core.settings import settings  # noqa: PLC0415
 
     key, users = credentials["apiKeys"][0], credentials["users"]
     organization = next(it for it in credentials["organizations"] if it["organizationId"] == key["organizationId"])
@@ -148,7 +148,7 @@ def _render(credentials: dict[str, Any]) -> str:
         slug=organization["slug"],
         key=key["key"],
         token=owner["accessToken"],
-        region=next(iter(REGIONS)),
+        region=settings.regions[0].id,
         repository=credentials["repositories"][0]["repositoryId"],
         credentials=checkout.CREDENTIALS.relative_to(ROOT, walk_up=True),
     )

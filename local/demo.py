@@ -7,6 +7,7 @@ import json
 from collections import Counter
 from dataclasses import replace
 from hashlib import sha256
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -23,10 +24,10 @@ from controlplane.organizations import store as organizations
 from controlplane.people import tokens as user_tokens
 from controlplane.people import users
 from controlplane.people.users import UserItem
-from controlplane.platform.core.plans import REGIONS
 from controlplane.platform.core.scopes import SCOPES
 from controlplane.platform.core.settings import settings
 from controlplane.platform.queues import outbox
+from controlplane.platform.queues.sweep_runs import SweepRun
 from controlplane.platform.table.leases import Lease
 from controlplane.projects import audits
 from controlplane.projects import store as projects
@@ -36,9 +37,11 @@ from controlplane.scans import execution, findings, requests
 from controlplane.scans.findings import FindingItem, Location
 from controlplane.scans.history import HistoryItem, put_history
 from controlplane.scans.items import Coverage, CoveredKind, ScanItem
+from controlplane.scans.reads import Inventory, UsedVendor, VendorPackage, stored_leg
 from finding_intake.service import process_finding
 from local.github import setup
 from ops import members
+from sweeper.advisories import match_advisories
 
 _DATA = Path(__file__).with_name("demo.yaml")
 _TOKEN_LIFE_SECONDS = 3650 * 86_400
@@ -82,7 +85,7 @@ def _create_project(organization_id: str, described: dict[str, Any]) -> ProjectI
     project = projects.create_project(
         organization_id,
         described["project"],
-        region=next(iter(REGIONS)),
+        region=settings.regions[0].id,
         addresses=[Address(origin.origin, origin.kind) for origin in origins],
         branding=settings.service_brand,
     )
@@ -103,8 +106,6 @@ def _fill(data: dict[str, Any], project: ProjectItem, owner: UserItem, base_url:
     detected = {"kind": "runtime-vendor-detection", "projectId": project_id, "observedAt": project.created_at}
     for detection in data["detections"]:
         _receive({**detected, **detection})
-    published = {"kind": "advisory", "organizationId": organization_id, "publishedAt": project.created_at}
-    _receive({**published, "projectId": project_id, **data["advisory"]})
     hosted = HostedRepository(
         installation_id=setup.installation_id(setup.DEMO_OWNER),
         owner=setup.DEMO_OWNER,
@@ -128,7 +129,7 @@ def _create_scans(repository: RepositoryItem, described: list[dict[str, str]], r
     """Writes a past scan of the repository, as the workers would have run it, and requests another for them to run.
 
     The past one found trackers that the repository doesn't have anymore, so there is something to compare with. Its
-    findings go to the inbox.
+    findings go to the inbox, with an advisory about a package that the repository still has.
 
     described: priority, severity, and vendor of each finding of the past scan.
     """
@@ -140,7 +141,12 @@ def _create_scans(repository: RepositoryItem, described: list[dict[str, str]], r
     scan = replace(scan, issue_count=len(found), priority_counts=counts)
     publications.publish_findings([findings.as_discovery(scan, it) for it in found[: scan.visible_count]])
     coverage = Coverage(9, 8, {}, (CoveredKind("JavaScript and TypeScript", 8, 0), CoveredKind("Markdown", 0, 1)))
+    package = VendorPackage("klaro", "~0.7.0", "package.json", "0.7.18")
+    used = UsedVendor("klaro", "Klaro", "consent-management", (package,))
+    stored = stored_leg(scan.scan_id, Inventory(files=9, vendors=(used,)))
+    execution.report_stage(running, "publish", "running", inventory=stored)
     execution.complete_scan(scan, running, len(found), len(found), coverage)
+    match_advisories(SweepRun("MatchedRepositories", inf))
     current = repositories.get_repository(repository.repository_id)
     requests.request_scan(current, repository.links[0].project_id, requested_by, {})
 

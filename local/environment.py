@@ -36,6 +36,9 @@ def function_environment(
         "SIGNING_SECRET": signing_secret,
         "PUBLIC_BASE_URL": base_url,
         "DASHBOARD_BASE_URL": base_url,
+        # Served here, whatever AWS region the emulator has.
+        "REGIONS": "eu-central|This machine",
+        "CONTACT": "help@assent.example",
         # Test clients make organizations without end.
         "ORGANIZATIONS_PER_PERSON": "1000",
         # MiniStack's user pools call themselves what AWS would, and are found at MiniStack's own address.

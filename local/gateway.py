@@ -162,7 +162,7 @@ class RouteTable:
         self._paths = [(_expression(path), by_path[path]) for path in ordered]
 
     def find(self, method: str, path: str) -> Route | None:
-        """Returns the route of a path as it was sent: an encoded slash isn't one."""
+        """Returns the route of a path as it was sent: an encoded slash separates nothing."""
         given = "/".join(unquote(segment).replace("/", "%2F") for segment in path.split("/"))
         methods = next((methods for expression, methods in self._paths if expression.fullmatch(given)), {})
         return methods.get(method) or (methods.get("ANY") if method in _ANY else None)

@@ -14,14 +14,14 @@ from starlette.templating import Jinja2Templates
 
 STATIC = "default-src 'none'; style-src 'unsafe-inline'"
 _SECURITY = {"Content-Security-Policy": f"{STATIC}; img-src data:; frame-src 'self'"}
-_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
+_MARKER = re.compile(r"\A<!--[^\n]*-->|<!--[^\n]*-->\s*\Z")
 _MARKDOWN = MarkdownIt("commonmark", {"html": False}).enable("table")
 _templates = Jinja2Templates(Path(__file__).with_name("templates"))
 
 
 def markdown(text: str | None) -> Markup:
-    """Returns the text as GitHub shows it, without comments, which are hidden markers."""
-    return Markup(_MARKDOWN.render(_COMMENT.sub("", text or "")))  # noqa: S704  # nosec B704  # HTML is escaped
+    """Returns the text as GitHub shows it, without the hidden marker at its beginning or end."""
+    return Markup(_MARKDOWN.render(_MARKER.sub("", text or "")))  # noqa: S704  # nosec B704  # HTML is escaped
 
 
 def moment(seconds: float) -> str:

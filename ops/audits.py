@@ -14,9 +14,8 @@ from controlplane.projects.changes import change_until_written
 from controlplane.projects.items import ProjectItem, WebsiteItem
 from controlplane.projects.store import audit_deletions
 from ops.arguments import Project, Yes, new_group, one_of
-from ops.errors import Conflict, NotFound, Refused
 from ops.lookup import get_project
-from ops.output import Result, confirm, fields
+from ops.output import Conflict, NotFound, Refused, Result, confirm, fields
 
 app = new_group("Website audits and their results.")
 

@@ -8,9 +8,8 @@ import typer
 from controlplane.billing import store as billing
 from controlplane.platform.core.plans import PLANS
 from ops.arguments import Organization, new_group, one_of
-from ops.errors import Refused
 from ops.lookup import get_organization_id, organization_document
-from ops.output import Result, fields
+from ops.output import Refused, Result, fields
 
 _MOST = 1_000_000_000
 _MONTH = re.compile(r"\d{4}-(0[1-9]|1[0-2])")

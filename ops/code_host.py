@@ -9,12 +9,11 @@ import typer
 from controlplane.code_host.github import client, errors
 from controlplane.code_host.github.app_auth import READ_CODE, WRITE_ISSUES
 from controlplane.code_host.github.client import App, Repository
-from controlplane.code_host.github.reviews import READ_PULL_REQUESTS, WRITE_CHECKS
+from controlplane.code_host.github.reviews import WRITE_CHECKS, WRITE_PULL_REQUESTS
 from ops.arguments import new_group, parse_full_name
-from ops.errors import NotFound, Refused
-from ops.output import Result
+from ops.output import NotFound, Refused, Result
 
-REQUIRED_PERMISSIONS = dict(READ_CODE + WRITE_ISSUES + READ_PULL_REQUESTS + WRITE_CHECKS)
+REQUIRED_PERMISSIONS = dict(READ_CODE + WRITE_ISSUES + WRITE_PULL_REQUESTS + WRITE_CHECKS)
 REQUIRED_EVENTS = ("check_run", "issues", "pull_request", "push", "repository")
 _OWNER = "Its owner can accept new permissions in GitHub's settings."
 _LEVELS = {"read": 1, "write": 2, "admin": 3}
@@ -102,7 +101,7 @@ def check_permissions(owner: str, name: str) -> None:
     missing: dict[str, str] = {}
     with _converted_errors():
         host = client.connect(client.find_installation(owner, name))
-        for purpose in (READ_CODE, WRITE_ISSUES, READ_PULL_REQUESTS, WRITE_CHECKS):
+        for purpose in (READ_CODE, WRITE_ISSUES, WRITE_PULL_REQUESTS, WRITE_CHECKS):
             try:
                 host.check_access(owner, name, purpose)
             except errors.AccessLost:

@@ -19,8 +19,7 @@ from controlplane.platform.core.ids import ScanId, ScanRequestId
 from controlplane.platform.queues.messages import ExecuteScan, PrepareScan, Queue
 from controlplane.scans import failures
 from ops.arguments import Yes, new_group, one_of
-from ops.errors import Misused, NotFound, Refused
-from ops.output import Result, confirm
+from ops.output import Misused, NotFound, Refused, Result, confirm
 from ops.target import create_client, find_resource
 
 app = new_group("Messages that workers failed to process, kept for 14 days.")

@@ -9,8 +9,7 @@ from controlplane.feedback import store as feedback
 from controlplane.feedback.store import ReportItem
 from controlplane.platform.core import clock
 from ops.arguments import new_group
-from ops.errors import NotFound
-from ops.output import Result, fields
+from ops.output import NotFound, Result, fields
 
 _SUMMARY_LENGTH = 100
 

@@ -12,8 +12,7 @@ from controlplane.platform.core import clock
 from controlplane.platform.core.ids import InboxItemId
 from controlplane.platform.queues.messages import CreateIssue
 from ops.arguments import Yes, new_group
-from ops.errors import Conflict, Misused, NotFound, Refused
-from ops.output import Result, confirm, fields
+from ops.output import Conflict, Misused, NotFound, Refused, Result, confirm, fields
 from ops.target import create_client, find_resource
 
 app = new_group("Issues whose creation is pending.")

@@ -15,8 +15,7 @@ from controlplane.platform.table import keys
 from controlplane.platform.table.table import table
 from controlplane.projects import store as projects
 from controlplane.projects.items import ProjectItem
-from ops.errors import NotFound
-from ops.output import fields
+from ops.output import NotFound, fields
 
 
 def find_user(reference: str) -> UserItem | None:

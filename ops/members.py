@@ -19,9 +19,8 @@ from controlplane.platform.table import keys
 from controlplane.platform.table.retry import WriteConflict, retry_on_conflict
 from controlplane.platform.table.table import Check, LegFailed, Update, table
 from ops.arguments import Organization, User, new_group
-from ops.errors import Conflict, NotFound
 from ops.lookup import get_organization, get_organization_id, get_user
-from ops.output import Result, fields
+from ops.output import Conflict, NotFound, Result, fields
 
 app = new_group("An organization's members and their roles.")
 

@@ -1,4 +1,6 @@
-"""The output of commands: text for people, or one JSON document on stdout for programs.
+"""The results and errors of commands: text for people, or one JSON document on stdout for programs.
+
+Each error has an exit code, and a message that tells the operator what to do next.
 
 Values in the table come from untrusted users: they must not act as terminal escape sequences.
 """
@@ -9,7 +11,33 @@ from typing import Any, NamedTuple
 
 from pydantic.alias_generators import to_camel
 
-from ops.errors import Misused, Refused
+
+class Refused(Exception):
+    """Nothing was changed, or the table was unavailable."""
+
+    exit_code = 1
+    code = "REFUSED"
+
+
+class Misused(Refused):
+    """The command line is invalid."""
+
+    exit_code = 2
+    code = "USAGE"
+
+
+class NotFound(Refused):
+    """The named resource doesn't exist."""
+
+    exit_code = 3
+    code = "NOT_FOUND"
+
+
+class Conflict(Refused):
+    """The request conflicts with the current state."""
+
+    exit_code = 4
+    code = "CONFLICT"
 
 
 class Result(NamedTuple):

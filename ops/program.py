@@ -15,8 +15,7 @@ from typer.exceptions import TyperException
 
 from awsclient.errors import AwsError, ServiceError
 from ops import output, target
-from ops.errors import Conflict, Misused, NotFound, Refused
-from ops.output import Result
+from ops.output import Conflict, Misused, NotFound, Refused, Result
 from ops.target import Options
 
 

@@ -10,9 +10,8 @@ from controlplane.platform.core.ids import ProjectId, RepositoryId
 from controlplane.platform.core.naming import is_folder
 from ops import code_host
 from ops.arguments import Organization, Project, new_group, parse_full_name
-from ops.errors import Conflict, NotFound
 from ops.lookup import get_organization_id, parse_id
-from ops.output import Result, fields
+from ops.output import Conflict, NotFound, Result, fields
 
 app = new_group("Connected repositories, and the projects linked to them.")
 

@@ -17,8 +17,7 @@ from controlplane.platform.core import clock
 from controlplane.platform.core.settings import SigningSecret, read_signing_secret
 from ops import target
 from ops.arguments import new_group
-from ops.errors import Conflict, Refused
-from ops.output import Result
+from ops.output import Conflict, Refused, Result
 
 _DAY = 24 * 3600
 # The lifetime of a refresh token plus one day, because functions sign with the old key until they are deployed.

@@ -15,8 +15,7 @@ import typer
 
 from controlplane.platform.table.table import table
 from ops.arguments import new_group, parse_moment
-from ops.errors import Conflict, NotFound, Refused
-from ops.output import Result
+from ops.output import Conflict, NotFound, Refused, Result
 from ops.table_check import check
 from ops.target import create_client
 

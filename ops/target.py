@@ -13,7 +13,7 @@ import boto3
 from botocore.config import Config
 from botocore.exceptions import ClientError
 
-from ops.errors import Misused, NotFound, Refused
+from ops.output import Misused, NotFound, Refused
 
 LOCAL_STATE = Path(os.environ.get("LOCAL_DIRECTORY", Path(__file__).resolve().parents[1] / ".local")) / "stack.json"
 _LOCAL_STACK = "assent"

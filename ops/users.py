@@ -17,9 +17,8 @@ from controlplane.platform.table.retry import WriteConflict, retry_on_conflict
 from controlplane.platform.table.table import StoreError
 from ops import accounts, personal_data
 from ops.arguments import User, Yes, new_group, one_of, parse_life
-from ops.errors import Conflict, Misused, NotFound, Refused
 from ops.lookup import find_user, get_user, identity_document, user_document
-from ops.output import Result, confirm
+from ops.output import Conflict, Misused, NotFound, Refused, Result, confirm
 
 _ALL = "all"
 

@@ -164,7 +164,7 @@ def has_lasting_bytecode(module: Path) -> bool:
 def bind_architecture(template: Path, architecture: str) -> None:
     """Make the built template accept only the processor that it was built for.
 
-    Otherwise, a deployment with another value succeeds, and no function can import its packages. CloudFormation checks
+    Without it, a deployment with another value succeeds, and no function can import its packages. CloudFormation checks
     the value, also one that it keeps from an earlier deployment, before it changes anything.
     """
     bound = f"    Default: {architecture}\n    AllowedValues:\n    - {architecture}\n"

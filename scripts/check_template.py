@@ -1,9 +1,8 @@
-"""Checks the transformed templates with cfn-lint and checkov, measures what AWS limits, and compares it with the last
-release's: `make template`. Nothing is downloaded.
+"""Checks the transformed templates (`make template`) with cfn-lint, checkov, AWS's limits, and the last release.
 
-The template and its nested stacks are transformed as CloudFormation and SAM do it, for each variant of the parameters,
-with every condition decided, because checkov takes any `Fn::If` for a value. A template with deliberate mistakes is
-checked too, to prove that each tool looks. Runs in SAM's environment.
+Transforms the template and its nested stacks as CloudFormation and SAM do, once for each variant of the parameters, and
+resolves every condition, because checkov takes any `Fn::If` for a value. Also checks a template with deliberate
+mistakes, to prove that each tool reports them. Runs in SAM's environment. Downloads nothing.
 """
 
 import copy

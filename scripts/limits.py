@@ -2,7 +2,7 @@
 
 cfn-lint knows those of CloudFormation.
 
-Names are as long as they can be: a stack name of 64 letters, in GovCloud, whose ARNs are the longest. So a template
+Each name and ARN counts as long as it can be: under a stack name of 64 letters, in GovCloud. So a template
 below the limits can be deployed under any name and in any region.
 """
 
@@ -24,22 +24,9 @@ _PSEUDO_PARAMETERS = {
     "AWS::StackName": _STACK,
     "AWS::URLSuffix": "amazonaws.com",
 }
-# By type: the property that names the resource, the longest name that CloudFormation makes up, and its ARN after the
-# region and the account.
-_NAMES = {
-    "AWS::ApiGateway::RestApi": ("", 10, ""),
-    "AWS::CodeDeploy::Application": ("ApplicationName", 100, "codedeploy::application:{}"),
-    "AWS::Cognito::UserPool": ("", 23, ""),
-    "AWS::Cognito::UserPoolClient": ("", 26, ""),
-    "AWS::DynamoDB::Table": ("TableName", 255, "dynamodb::table/{}"),
-    "AWS::Events::Rule": ("Name", 64, "events::rule/{}"),
-    "AWS::Lambda::Alias": ("", 64, "lambda::function:{}:live"),
-    "AWS::Lambda::Function": ("FunctionName", 64, "lambda::function:{}"),
-    "AWS::Logs::LogGroup": ("LogGroupName", 512, "logs::log-group:{}:*"),
-    "AWS::SecretsManager::Secret": ("Name", 512, "secretsmanager::secret:{}-abcdef"),
-    "AWS::SES::ConfigurationSet": ("Name", 64, "ses::configuration-set/{}"),
-    "AWS::SQS::Queue": ("QueueName", 80, "sqs::{}"),
-}
+# As long as an ARN, a name, or an address of a resource can be: that of a secret, with a name that CloudFormation
+# makes up.
+_LONGEST = "r" * 155
 # A resolved secret: during a rotation it has two values of 64 characters.
 _SECRET = json.dumps({"current": "x" * 64, "previous": "x" * 64})
 
@@ -133,14 +120,18 @@ def _compact(node: Any) -> str:
 
 
 def resolved(node: Any, template: Template) -> Any:
-    """Returns the node with a value in place of each function. Raises KeyError if a resource's name isn't known."""
+    """Returns the node with a value in place of each function."""
     match node:
         case {"Ref": name}:
-            return _reference(name, template)
-        case {"Fn::GetAtt": [name, "Arn" | "Id"]}:
-            return _arn(name, template)
+            if name in template["Parameters"]:
+                return str(template["Parameters"][name].get("Default", ""))
+            return _PSEUDO_PARAMETERS.get(name, _LONGEST)
+        case {"Fn::GetAtt": _}:
+            return _LONGEST
         case {"Fn::Sub": [text, values]}:
-            return re.sub(r"\$\{([^}]+)\}", lambda it: str(resolved(_meant(it[1], values), template)), _plain(text))
+            plain = re.sub(r"\{\{resolve:secretsmanager:.*\}\}", lambda _: _SECRET, text)
+            given = {name: resolved(value, template) for name, value in values.items()}
+            return re.sub(r"\$\{([^}]+)\}", lambda it: given.get(it[1]) or resolved({"Ref": it[1]}, template), plain)
         case {"Fn::Sub": text}:
             return resolved({"Fn::Sub": [text, {}]}, template)
         case {"Fn::Join": [separator, parts]}:
@@ -150,40 +141,3 @@ def resolved(node: Any, template: Template) -> Any:
         case list():
             return [resolved(value, template) for value in node]
     return node
-
-
-def _plain(text: str) -> str:
-    """Returns the text with a value in place of a secret that CloudFormation looks up."""
-    return re.sub(r"\{\{resolve:secretsmanager:.*\}\}", lambda _: _SECRET, text)
-
-
-def _meant(name: str, values: Mapping[str, Any]) -> Any:
-    """Returns the value of a name in the text of `Fn::Sub`."""
-    return values.get(name) or ({"Fn::GetAtt": name.split(".", 1)} if "." in name else {"Ref": name})
-
-
-def _reference(name: str, template: Template) -> str:
-    if name in template["Parameters"]:
-        return str(template["Parameters"][name].get("Default", ""))
-    if name in _PSEUDO_PARAMETERS:
-        return _PSEUDO_PARAMETERS[name]
-    match template["Resources"][name]["Type"]:
-        case "AWS::SQS::Queue":
-            return f"https://sqs.{_REGION}.amazonaws.com/{_ACCOUNT}/{_name(name, template)}"
-        case "AWS::SecretsManager::Secret" | "AWS::Lambda::Alias":
-            return _arn(name, template)
-    return _name(name, template)
-
-
-def _name(name: str, template: Template) -> str:
-    """Returns a resource's physical name: the template's, or one as CloudFormation generates it."""
-    resource = template["Resources"][name]
-    given, longest, _ = _NAMES[resource["Type"]]
-    if given in resource.get("Properties", {}):
-        return str(resolved(resource["Properties"][given], template))
-    return f"{_STACK}-{name}-123456789012"[:longest]
-
-
-def _arn(name: str, template: Template) -> str:
-    service, _, rest = _NAMES[template["Resources"][name]["Type"]][2].partition("::")
-    return f"arn:{_PARTITION}:{service}:{_REGION}:{_ACCOUNT}:{rest.format(_name(name, template))}"

@@ -18,6 +18,8 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 _NUMBER = re.compile(r"\d+\.\d+\.\d+")
 _PROJECT_VERSION = re.compile(r'^(version = )"([^"]+)"$', re.MULTILINE)
+# The npm package has the project's version.
+_PACKAGE, _PACKAGE_VERSION = "clients/typescript/package.json", re.compile(r'^(  "version": )"([^"]+)"', re.MULTILINE)
 _UNRELEASED = "## Unreleased\n"
 _NAMED = re.compile(r"^## (\d+\.\d+\.\d+) \(", re.MULTILINE)
 # The stack of the bucket that `resolve_s3` makes SAM create, and where artifacts are in it.
@@ -31,7 +33,7 @@ class Refused(Exception):
 
 def prepare(root: Path, version: str, day: str) -> None:
     """Numbers the unreleased changes, commits that, and tags the commit. Raises Refused, and then changes nothing."""
-    project, changelog = root / "pyproject.toml", root / "CHANGELOG.md"
+    changelog = root / "CHANGELOG.md"
     if not _NUMBER.fullmatch(version):
         raise Refused("A version has three numbers, such as 1.2.0.")
     if _parts(version) <= _parts(current_version(root)):
@@ -45,7 +47,8 @@ def prepare(root: Path, version: str, day: str) -> None:
     if not news.strip():
         raise Refused(f"{changelog.name} has nothing under Unreleased.")
     changelog.write_text(f"{before}{_UNRELEASED}\n## {version} ({day})\n{news}{found}{older}")
-    project.write_text(_PROJECT_VERSION.sub(rf'\g<1>"{version}"', project.read_text(), count=1))
+    for name, pattern in (("pyproject.toml", _PROJECT_VERSION), (_PACKAGE, _PACKAGE_VERSION)):
+        (root / name).write_text(pattern.sub(rf'\g<1>"{version}"', (root / name).read_text(), count=1))
     git(root, "commit", "--quiet", "--all", "--message", f"release: {version}")
     git(root, "tag", "--annotate", f"v{version}", "--message", f"{version}\n\n{news.strip()}", "--cleanup=verbatim")
 

@@ -14,6 +14,7 @@ os.environ.update(
     SIGNING_SECRET="test-signing-secret-of-enough-length",
     PUBLIC_BASE_URL="https://api.assent.test",
     DASHBOARD_BASE_URL="https://dashboard.assent.test",
+    REGIONS="eu-central|Europe (Frankfurt);eu-west|Europe (Ireland);us-east|United States (Virginia)",
     AWS_REGION="eu-central-1",
     AWS_DEFAULT_REGION="eu-central-1",
     AWS_ACCESS_KEY_ID="testing",

@@ -4,8 +4,7 @@ import pytest
 
 from cli.tests.support.shell import run_git
 from openassent_cli import git
-from openassent_cli.exits import Exit
-from openassent_cli.problems import Problem
+from openassent_cli.problems import Exit, Problem
 
 
 @pytest.fixture

@@ -5,8 +5,7 @@ import pytest
 import typer
 
 from openassent_cli.commands.api import field_value
-from openassent_cli.commands.shared import confirm
-from openassent_cli.durations import Duration
+from openassent_cli.commands.shared import Duration, confirm
 from openassent_cli.output import ago, cell
 from openassent_cli.printable import printable
 from tests.support.each import each

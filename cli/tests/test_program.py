@@ -26,7 +26,7 @@ def test_help_needs_neither_the_analysis_nor_the_mcp_server():
     ("module", "line", "message", "extra"),
     [
         ("typer", "--version", "Only the Python SDK is installed.", "cli"),
-        ("keyring", "whoami", "Only the Python SDK is installed.", "cli"),
+        ("keyring", "whoami", "This command isn't installed.", "cli"),
         ("ast_grep_py", "scan local .", "This command isn't installed.", "scan"),
         ("yaml", "ci --local", "This command isn't installed.", "scan"),
         ("mcp", "mcp", "This command isn't installed.", "mcp"),

@@ -10,9 +10,10 @@ import pytest
 
 from analysis_testing.warm_sandbox import warm_sandboxes
 from cli.tests.support.shell import run, run_git
-from openassent_cli.exits import Exit
+from openassent_cli.problems import Exit
 from tests.support.sarif import check_sarif
 
+SERVICE = "https://api.acme.example"
 TRACKER = '<script async src="https://www.googletagmanager.com/gtag/js?id=G-12345"></script>\n'
 # The project asks for consent, so only the tracker itself is a finding.
 BANNER = '<script id="Cookiebot" src="https://consent.cookiebot.com/uc.js" data-cbid="00000000-0000"></script>\n'
@@ -75,6 +76,9 @@ class TestFormats:
         assert "new.html:3:" in ended.stdout
         assert "googletagmanager.com/gtag/js?id=G-67890" in ended.stdout
         assert "\n  Fix: " in ended.stdout
+        assert "\n  Rule: analytics-loaded\n" in ended.stdout
+        ended = run("scan local web", ASSENT_BASE_URL=SERVICE)
+        assert f"\n  {SERVICE}/docs/rules/analytics-loaded\n" in ended.stdout
         assert re.fullmatch(r"2 findings \(1 P1, 1 P2\) in 3 files\.\n", ended.stderr)
 
     def test_json_and_sarif_and_annotations_have_the_same_findings(self, tree: Path):
@@ -94,9 +98,50 @@ class TestFormats:
         )
         assert "Google" not in str(rule["fullDescription"]) + str(rule["help"])
         assert all("Google" in it["message"]["text"] for it in results)
+        assert [it["properties"]["vendors"] for it in results] == [["Google Analytics"]] * 2
+        assert "helpUri" not in rule
+        log = run("scan local web --format sarif --quiet", ASSENT_BASE_URL=SERVICE).json
+        check_sarif(log, {"web/new.html", "web/old.html"})
+        assert log["runs"][0]["tool"]["driver"]["rules"][0]["helpUri"] == f"{SERVICE}/docs/rules/analytics-loaded"
+        # The edits are those of `assent fix`: whole lines.
+        replacements = [it["fixes"][0]["artifactChanges"][0]["replacements"] for it in results]
+        assert [part["deletedRegion"]["startLine"] for (part,) in replacements] == [3, 3]
+        assert all(TRACKER[8:30] in part["insertedContent"]["text"] for (part,) in replacements)
         annotations = run("scan local web --format github").stdout.splitlines()
         assert len(annotations) == 2
         assert all(re.match(r"::(error|warning|notice) file=web/\w+\.html,line=3,", it) for it in annotations)
+
+    def test_rules_are_the_same_whichever_vendor_comes_first(self, tree: Path):
+        def rules(*vendors: str) -> list[object]:
+            for name, vendor in zip(("a.html", "b.html"), vendors, strict=True):
+                (tree / "web" / name).write_text(PAGE.replace(TRACKER, f'<script src="https://{vendor}"></script>\n'))
+            (run_of_web,) = run("scan local web --format sarif").json["runs"]
+            return [rule for rule in run_of_web["tool"]["driver"]["rules"] if rule["id"] == "social-widget-loaded"]
+
+        vendors = "platform.twitter.com/widgets.js", "connect.facebook.net/en_US/sdk.js"
+        (rule,) = rules(*vendors)
+        assert rules(*reversed(vendors)) == [rule]
+        assert not {"Facebook", "X widgets"} & {*re.findall(r"Facebook|X widgets", str(rule))}
+
+    def test_what_isnt_analyzed_is_named_in_every_format(self, tree: Path):
+        (tree / "web" / "large.html").write_text(PAGE + "<p>x</p>\n" * 300_000)
+        (tree / "web" / "dist").mkdir()
+        (tree / "web" / "dist" / "a b.js").write_text("x")
+        assert run("scan local web").stderr.endswith(
+            "Not analyzed: build output 1 (such as dist/a b.js), too large 1 (such as large.html).\n"
+        )
+        assert run("scan local web --json").json["skippedExamples"] == {
+            "too large": ["large.html"],
+            "build output": ["dist/a b.js"],
+        }
+        log = run("scan local web --format sarif").json
+        check_sarif(log, {"web/new.html", "web/old.html"})
+        built, large = log["runs"][0]["invocations"][0]["toolExecutionNotifications"]
+        assert (built["level"], large["level"]) == ("note", "warning")
+        assert built["message"]["text"] == "Not analyzed (build output): 1 file or folder, such as web/dist/a b.js."
+        place = built["locations"][0]["physicalLocation"]["artifactLocation"]
+        assert place == {"uri": "web/dist/a%20b.js", "uriBaseId": "%SRCROOT%"}
+        assert large["properties"] == {"reason": "too large", "count": 1}
 
     def test_each_finding_is_shown_at_its_first_line_with_the_urgency_of_its_priority(self, tree: Path):
         (tree / "page.html").write_text(URGENT)
@@ -152,6 +197,39 @@ class TestSelection:
     def test_only_changed_files_are_reported(self, tree: Path):
         assert paths(run("scan local --json --changed-since main").stdout) == ["web/new.html"]
         assert run("scan local --changed-since nope").code == Exit.USAGE
+
+    def test_globs_and_rules_select_what_is_reported(self, tree: Path):
+        (tree / "package.json").write_text("{}")
+        for folder in ("demo", "dist"):
+            (tree / folder).mkdir()
+            (tree / folder / "page.html").write_text(PAGE)
+        everything = ["dist/page.html", "demo/page.html", "web/new.html", "web/old.html"]
+        for options, found in {
+            "--exclude old.html": ["web/new.html"],
+            "--exclude '/web/n*' --exclude /web/old.html": [],
+            "--include demo/": ["demo/page.html", "web/new.html", "web/old.html"],
+            "--include 'd*' --include demo": everything,
+            "--include demo/ --exclude page.html --rule analytics-loaded": ["web/new.html", "web/old.html"],
+            "--rule tag-manager-loaded": [],
+        }.items():
+            assert sorted(paths(run(f"scan local --json {options}").stdout)) == sorted(found), options
+        # Globs are relative to the root of the repository.
+        assert paths(run("scan local web --json --exclude web/old.html").stdout) == ["new.html"]
+        assert "excluded 1 (such as web/old.html)" in run("scan local --exclude old.html").stderr
+
+    @pytest.mark.parametrize("option", ["--exclude /", "--include '!a'", "--rule nope"])
+    def test_a_glob_or_a_rule_that_doesnt_exist_is_refused(self, option: str, tree: Path):
+        ended = run(f"scan local {option}")
+        assert (ended.code, ended.stdout) == (Exit.USAGE, "")
+        assert re.search(r"/docs/rules of the service lists them|A glob isn't valid: ", ended.stderr)
+
+    @pytest.mark.parametrize("form", ["text", "json", "sarif", "github"])
+    def test_a_file_gets_the_findings_instead_of_standard_output(self, form: str, tree: Path):
+        printed = run(f"scan local web --format {form}").stdout
+        ended = run(f"scan local web --format {form} -o found.txt --fail-on P3")
+        assert (ended.code, ended.stdout) == (Exit.FINDINGS, "")
+        assert (tree / "found.txt").read_text() == printed
+        assert run("scan local web -o nope/found.txt").code == Exit.FAILED
 
     def test_a_threshold_fails_the_command(self, tree: Path):
         priority = run("scan local --json").json["findings"][0]["priority"]
@@ -215,3 +293,45 @@ class TestCi:
         ended = run("ci --base main", ASSENT_API_KEY="assent_x")
         assert ended.stderr.startswith("API keys can't read scans, so the working tree is scanned here.\n")
         assert "web/new.html:3" in ended.stdout
+
+
+class TestSuppressions:
+    SILENT = PAGE.replace(TRACKER, f"<!-- assent-ignore: analytics-loaded -- Only counts -->\n{TRACKER}")
+
+    def test_are_counted_and_are_in_sarif_and_json(self, tree: Path):
+        (tree / "web" / "new.html").write_text(self.SILENT)
+        report = run("scan local --format json --quiet").json
+        assert [it["location"]["path"] for it in report["findings"]] == ["web/old.html"]
+        [suppressed] = report["suppressed"]
+        assert suppressed["suppression"] == {"kind": "comment", "reason": "Only counts"}
+        assert "1 finding suppressed: 1 by comments." in run("scan local").stderr
+        log = run("scan local --format sarif --quiet").json
+        check_sarif(log, {"web/new.html", "web/old.html"})
+        assert [it.get("suppressions") for it in log["runs"][0]["results"]] == [
+            None,
+            [{"kind": "inSource", "justification": "Only counts"}],
+        ]
+
+    def test_without_a_reason_are_a_note(self, tree: Path):
+        (tree / "web" / "new.html").write_text(self.SILENT.replace(" -- Only counts", ""))
+        assert (
+            "web/new.html:3: An assent-ignore comment has no effect without a reason." in run("scan local web").stderr
+        )
+        log = run("scan local --format sarif --quiet").json
+        check_sarif(log, {"web/new.html", "web/old.html"})
+        texts = [it["message"]["text"] for it in log["runs"][0]["invocations"][0]["toolExecutionNotifications"]]
+        assert any("no effect without a reason" in text for text in texts)
+
+    def test_of_the_repositorys_settings_apply_to_a_folder_in_it(self, tree: Path):
+        (tree / ".assent.yml").write_text(
+            "exclude: [/web/new.html]\naccept: [{vendor: google-analytics, reason: Ours}]"
+        )
+        report = run("scan local web --format json --quiet").json
+        assert (report["findings"], report["skipped"]["excluded"]) == ([], 1)
+        assert [it["suppression"] for it in report["suppressed"]] == [{"kind": "vendor", "reason": "Ours"}]
+
+    def test_in_a_wrong_file_end_the_scan(self, tree: Path):
+        (tree / ".assent.yml").write_text("severity:\n  no-such-rule: off\n")
+        refused = run("scan local web")
+        assert refused.code == Exit.USAGE
+        assert ".assent.yml, line 2: severity.no-such-rule: there is no such rule." in refused.stderr

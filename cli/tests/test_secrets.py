@@ -18,7 +18,7 @@ from cli.tests.support.script import ADDRESS, SECRET, failure
 from cli.tests.support.shell import Ended, run
 from openassent_cli import credentials, profiles
 from openassent_cli.credentials import Tokens
-from openassent_cli.exits import Exit
+from openassent_cli.problems import Exit
 from openassent_cli.profiles import Profile
 from scripts.reference.calls import COMMANDS
 from tests.support.each import each
@@ -100,7 +100,7 @@ class TestTheEnvironment:
 
 class TestAStoredFile:
     @each("content", ["[" * 200_000, "5", "[]", '{"default": 5}', '{"default": {"access_token": 5}}', "\x00"])
-    def test_of_tokens_that_isnt_one_is_told(self, content: str):
+    def test_a_malformed_token_file_is_reported(self, content: str):
         profiles.save("default", Profile(ADDRESS))
         (profiles.folder() / "credentials.json").write_text(content)
         ended = run("whoami")
@@ -111,7 +111,7 @@ class TestAStoredFile:
         "token",
         [{"access_token": f"{SECRET}\n1"}, {"access_token": f"{SECRET}\u00e9"}, {"expires_at": SECRET}, {"scope": 5}],
     )
-    def test_of_tokens_that_no_request_can_have_is_told(self, service: Callable[[Answer], None], token: Any):
+    def test_a_stored_token_that_no_request_can_carry_is_reported(self, service: Callable[[Answer], None], token: Any):
         service(refuse)
         sign_in()
         path = profiles.folder() / "credentials.json"
@@ -123,7 +123,7 @@ class TestAStoredFile:
 
     @each("address", [f"https://me:{SECRET}@a.test", "https://[", f"{ADDRESS}/v1", 5, None, ["x"], {}])
     @each("line", ["whoami", "profile list", "logout"])
-    def test_of_profiles_with_an_odd_address_is_told(self, line: str, address: Any):
+    def test_a_profile_with_an_invalid_address_is_reported(self, line: str, address: Any):
         content = json.dumps({"current": "default", "profiles": {"default": {"base_url": address}}})
         (profiles.folder() / "profiles.json").write_text(content)
         ended = run(line)
@@ -131,11 +131,11 @@ class TestAStoredFile:
         assert (ended.code, len(ended.stderr.splitlines())) == (Exit.FAILED, 2)
 
     @each("content", ["[" * 200_000, '{"current": [], "profiles": {}}', '{"profiles": 5}', "5"])
-    def test_of_profiles_that_isnt_one_is_told(self, content: str):
+    def test_a_malformed_profile_file_is_reported(self, content: str):
         (profiles.folder() / "profiles.json").write_text(content)
         assert_plain(run("whoami"))
 
-    def test_of_a_baseline_that_is_nested_deeply_is_told(self, tmp_path: Path):
+    def test_a_deeply_nested_baseline_is_reported(self, tmp_path: Path):
         (tmp_path / "report.json").write_text("[" * 200_000)
         ended = run(f"scan local {tmp_path} --baseline {tmp_path / 'report.json'}")
         assert (ended.code, len(ended.stderr.splitlines())) == (Exit.USAGE, 2)
@@ -160,7 +160,7 @@ def replaced(value: Any, place: tuple[Any, ...], part: Any) -> Any:
 class TestAResponse:
     @given(line=st.sampled_from(LINES), number=st.integers(0, 10_000), part=JSON, as_json=st.booleans())
     @settings(max_examples=300, deadline=None, database=None)
-    def test_with_another_value_somewhere(
+    def test_a_response_with_an_unexpected_value_is_reported_plainly(
         self, service: Callable[[Answer], None], line: str, number: int, part: Any, as_json: bool
     ):
         documented = DocumentedService()
@@ -196,7 +196,7 @@ class TestAResponse:
         retry_after=st.none() | st.sampled_from(["5", "9" * 400, "Mon, 01 Jan 0001 00:00:00 +9999", "x"]),
     )
     @settings(max_examples=150, deadline=None, database=None)
-    def test_that_refuses(
+    def test_a_refusal_with_unexpected_content_is_reported_plainly(
         self, service: Callable[[Answer], None], line: str, status: int, error: Any, retry_after: str | None
     ):
         content = json.dumps({"success": False, "error": error}).encode()
@@ -205,7 +205,7 @@ class TestAResponse:
         sign_in()
         assert_plain(run(line), SECRET)
 
-    def test_that_quotes_the_request(self, service: Callable[[Answer], None]):
+    def test_a_credential_is_hidden_in_a_response_that_quotes_the_request(self, service: Callable[[Answer], None]):
         def echo(request: httpx.Request) -> httpx.Response:
             message = f"Not accepted: {request.headers['Authorization']}"
             return httpx.Response(403, json={"success": False, "error": {"code": "FORBIDDEN", "message": message}})
@@ -215,7 +215,7 @@ class TestAResponse:
         assert (ended.code, ended.stderr) == (Exit.REFUSED, "Error: Not accepted: Bearer [credential]\n")
 
     @each("endpoint", ["https://[", f"https://me:{SECRET}@api.assent.test/token", "file:///etc/passwd", "", "--help"])
-    def test_with_an_odd_endpoint_is_one_line(self, service: Callable[[Answer], None], endpoint: str):
+    def test_an_invalid_endpoint_is_reported_in_one_line(self, service: Callable[[Answer], None], endpoint: str):
         documented = DocumentedService()
 
         def respond(request: httpx.Request) -> httpx.Response:

@@ -15,7 +15,7 @@ from controlplane.platform.core import tokens
 from controlplane.platform.core.errors import InvalidPayload
 from controlplane.platform.core.settings import settings
 
-# More than a report has. Each secret takes three calls to the table, and a request has seconds for them.
+# Reports have fewer secrets. Each secret takes three calls to the table, and a request has seconds for them.
 _MOST_SECRETS = 100
 # Printable ASCII without the characters that have a meaning in messages.
 _URL = re.compile(r"https://[!#-;=?-{}~]{1,290}")
@@ -30,10 +30,11 @@ class _Reported(NamedTuple):
 
 
 def revoke_reported(body: bytes) -> list[dict[str, str]]:
-    """Revokes the keys and tokens, and returns for each secret whether it was one. Raises InvalidPayload, Throttled.
+    """Revokes the secrets. Returns, for each of them, whether it was a key or a token of this service.
 
-    Can be repeated, but a secret that is already revoked isn't recognized: nothing of it is stored anymore. Secrets of
-    webhooks aren't recognized either: they are stored sealed, and other services have the same prefix.
+    Raises InvalidPayload, Throttled. Can be repeated, but a secret that is already revoked isn't recognized: nothing of
+    it is stored anymore. Secrets of webhooks aren't recognized either: they are stored sealed, and other services have
+    the same prefix.
     """
     reported = _read(body)
     labels: dict[str, str] = {}
@@ -81,7 +82,7 @@ def _read_leak(reported: dict[str, str], secrets: list[str]) -> Leak:
 
 
 def _public_url(text: str) -> str | None:
-    """Returns the address without its query, or None if it isn't a short one of a web page."""
+    """Returns the address without its query, or None unless it is the short address of a web page."""
     try:
         parts = urlsplit(text)
     except ValueError:

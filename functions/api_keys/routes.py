@@ -21,7 +21,6 @@ from controlplane.api_keys.items import ApiKeyItem, KeyDraft, Restrictions
 from controlplane.api_keys.rules import own_key
 from controlplane.api_keys.store import KeyExpired, KeyLimitReached, PlanHasNoApiAccess, TooManyInGrace, UnknownKey
 from controlplane.code_host.signed_requests import LeakReport, SignedBySecretScanning
-from controlplane.platform.core.errors import InvalidPayload
 from controlplane.platform.core.ids import KeyId
 from controlplane.platform.core.settings import settings
 from controlplane.platform.http.app import ControlRouter
@@ -115,8 +114,8 @@ def _read_limits(organization_id: str, body: KeyCreate | KeyUpdate, given: Itera
     """Returns the restrictions among the given fields. Raises InvalidPayload."""
     read: dict[str, Callable[[Any], Any]] = {
         "scopes": key_rules.read_scopes,
-        "allowed_ips": key_rules.read_allowed_ips,
-        "expires_at": lambda text: key_rules.read_expiry(datetime.fromisoformat(text).timestamp()),
+        "allowed_ips": lambda networks: tuple(dict.fromkeys(networks)),
+        "expires_at": lambda text: int(datetime.fromisoformat(text).timestamp()),
         "project_ids": partial(key_rules.read_projects, organization_id),
     }
     return {
@@ -176,8 +175,6 @@ async def update_key(access: ChangesKey, body: KeyUpdate) -> ApiKey:
     code `widens`. Create another key for that.
     """
     given, key_id = body.model_fields_set, access.resource.key_id
-    if not given:
-        raise InvalidPayload.at([], "Name at least one thing to change.", "empty")
     texts, limits = _read_texts(body, given), _read_limits(key_id.organization_id, body, given)
     changed = key_changes.update_key(
         key_id, lambda key: key_rules.narrowed(key, texts, limits), admin_id=access.user_id

@@ -1,17 +1,26 @@
 """Request and response models of `api_keys`."""
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Annotated, Any, Self
 
 from pydantic import Field
 
 from controlplane.api_keys.items import ApiKeyItem
-from controlplane.api_keys.rules import LONGEST_DESCRIPTION, LONGEST_GRACE_SECONDS, MOST_NETWORKS, MOST_PROJECTS
+from controlplane.api_keys.rules import (
+    LONGEST_DESCRIPTION,
+    LONGEST_GRACE_SECONDS,
+    MOST_NETWORKS,
+    MOST_PROJECTS,
+    read_expiry,
+    read_network,
+)
 from controlplane.api_keys.store import MintedKey
 from controlplane.platform.core.naming import Name
 from controlplane.platform.core.scopes import API_KEY_SCOPES, KeyScope
-from controlplane.platform.http.envelope import StrictWire, Wire
+from controlplane.platform.http.envelope import Changes, StrictWire, Wire
 from controlplane.platform.http.fields import OptionalTimestamp, Time, Timestamp, WholeNumber
+from controlplane.platform.http.validation import checked
 
 KeyId = Annotated[str, Field(description="The key's ID.", examples=["key_3f8k2m9q7r1s5t6v01jq2m4n5p6r7s8t9v"])]
 KeyName = Annotated[str, Field(description="The key's display name.", examples=["Production deploys"])]
@@ -20,6 +29,11 @@ Start = Annotated[
 ]
 RateLimit = Annotated[int, Field(ge=0, examples=[1500])]
 CreatedAt = Annotated[Timestamp, Field(description="The time the key was created.")]
+
+
+def _require_future(text: str) -> str:
+    read_expiry(datetime.fromisoformat(text).timestamp())
+    return text
 
 
 Description = Annotated[
@@ -45,7 +59,7 @@ ProjectIds = Annotated[
     ),
 ]
 AllowedIps = Annotated[
-    list[str],
+    list[Annotated[str, checked(read_network)]],
     Field(
         min_length=1,
         max_length=MOST_NETWORKS,
@@ -55,6 +69,7 @@ AllowedIps = Annotated[
 ]
 ExpiresAt = Annotated[
     Time,
+    checked(_require_future),
     Field(
         description="The time from which the key is rejected with 401. Fractions of a second are dropped.",
         examples=["2027-01-01T00:00:00Z"],
@@ -73,7 +88,7 @@ class KeyCreate(StrictWire):
     expires_at: ExpiresAt | None = None
 
 
-class KeyUpdate(StrictWire):
+class KeyUpdate(StrictWire, Changes):
     """The fields to change. Omitted fields stay as they are. A restriction can be added or made stricter."""
 
     name: Name = Field(default_factory=str, description="The key's display name. Trimmed.", examples=["Deploys"])

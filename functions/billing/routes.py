@@ -8,6 +8,7 @@ from controlplane.billing import store as billing
 from controlplane.organizations.store import UnknownOrganization
 from controlplane.platform.core import clock
 from controlplane.platform.core.plans import PLANS
+from controlplane.platform.core.settings import settings
 from controlplane.platform.http.app import ControlRouter
 from controlplane.platform.http.route import refuses
 
@@ -34,4 +35,5 @@ async def get_billing(access: ReadsBilling) -> Billing:
         features=plan,
         usage=PlanUsage(api_keys=organization.keys, projects=organization.projects),
         over_limit=billing.list_exceeded(organization),
+        contact=settings.contact,
     )

@@ -86,3 +86,7 @@ class Billing(Wire):
         description="The exceeded limits. What exceeds a limit stays readable and can be deleted, but no more can be "
         "created, and API keys are rejected until an upgrade."
     )
+    contact: str | None = Field(
+        description="The email address or the page of the operator, who changes plans and adds credits. Null: unknown.",
+        examples=["billing@assent.example"],
+    )

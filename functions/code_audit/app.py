@@ -9,6 +9,7 @@ app = create_app(
         "code_audit.routes",
         "/v1/code-audit/repositories",
         "/v1/code-audit/scans",
+        "/v1/code-audit/scans/{scanId}/cancel",
         "/v1/code-audit/scans/{scanId}/unlock",
         "/v1/code-audit/scan-requests/{preparationId}",
     ),

@@ -36,10 +36,11 @@ async def list_scan_issues(access: ReadsFindings) -> ScanIssues:
     then list the findings. For a failed or canceled scan it is `CONFLICT`. An empty list therefore means that the scan
     found nothing, or that its findings have expired.
 
-    A free preview returns the three most urgent findings; `lockedCount` is the number of the others, and
-    `unlockCredits` the price of unlocking them. Any other scan that isn't unlocked returns the error `UNLOCK_REQUIRED`.
-    When a later scan of the same project is completed, the findings of this scan get an expiration time,
-    `findingsExpireAt`. After that time, `issues` is empty and `expiredCount` is the number of expired findings.
+    A free preview returns up to three findings: those that an earlier scan of the repository returned and that are
+    still there, then the most urgent. So fixing one shows another; dismissing one doesn't. `lockedCount` is the number
+    of the others, and `unlockCredits` the price of unlocking them. A scan with the access `locked` returns the error
+    `UNLOCK_REQUIRED`. When a later scan of the same project is completed, the findings of this scan get an expiration
+    time, `findingsExpireAt`. After that time, `issues` is empty and `expiredCount` is the number of expired findings.
     """
     ahead = access.enter_while(findings.read_ahead)
     scan = access.resource

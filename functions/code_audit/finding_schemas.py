@@ -16,7 +16,7 @@ from controlplane.scans.items import ScanItem
 _FINGERPRINT = "77abf0c21d9e4b6f8a35c1e8b2a6f013"
 
 # The values that the analysis uses. A test keeps them in sync.
-CATEGORIES: list[JsonValue] = ["trackers", "cookies", "secrets", "banner", "personal-data", "outdated"]
+CATEGORIES: list[JsonValue] = ["trackers", "cookies", "banner", "personal-data", "outdated"]
 SEVERITIES: list[JsonValue] = ["critical", "high", "medium", "low"]
 
 
@@ -84,14 +84,15 @@ class Issue(Wire):
         description="How to fix the finding.",
         examples=["Load Google Analytics only after the visitor has agreed to analytics."],
     )
-    fix: Fix | None = Field(description="Code that fixes the finding, or null if none fits every such finding.")
+    fix: Fix | None = Field(description="The finding's fix, or null if none fits.")
     references: list[str] = Field(
         description="Links to further reading.", examples=[["https://eur-lex.europa.eu/eli/dir/2002/58/oj"]]
     )
     first_seen_at: Timestamp = Field(description="The time a scan of the repository first found it.")
     vendor: FindingVendor | None = Field(description="The vendor that the finding is about, if it is a single one.")
     decisions: list[AppliedDecision] = Field(
-        description="The decisions on the finding's vendors, if all are decided on. It isn't raised as open then."
+        description="The decisions on the finding's vendors. If it is about loading them and all are ignored, it isn't "
+        "raised as open."
     )
 
     @classmethod

@@ -11,7 +11,6 @@ from controlplane.access.access import Access, Requires, Resource
 from controlplane.access.idempotency import IdempotencyKey, idempotent
 from controlplane.code_host import repositories
 from controlplane.code_host.items import Link, RepositoryItem
-from controlplane.platform.core.errors import InvalidPayload
 from controlplane.platform.core.ids import ProjectId, RepositoryId
 from controlplane.platform.http.app import ControlRouter
 from controlplane.platform.http.envelope import Answer, Page
@@ -50,13 +49,9 @@ async def list_links(access: ReadsRepository, limit: Limit = 50, cursor: Cursor 
     repository = access.resource
     codec = CursorCodec(cursor, "listLinks", repository.repository_id)
     projects_of = repositories.find_linked_projects([repository])
-    links = sorted((it for it in repository.links if it.project_id in projects_of), key=lambda it: it.project_id)
-    left = [link for link in links if codec.after is None or link.project_id > codec.after]
-    page = left[:limit]
-    return Page(
-        [LinkedProject.of(repository, link, projects_of[link.project_id]) for link in page],
-        codec.cursor(page[-1].project_id if len(left) > limit else None),
-    )
+    existing = (it for it in repository.links if it.project_id in projects_of)
+    page, following = codec.cut(existing, limit, lambda it: it.project_id)
+    return Page([LinkedProject.of(repository, link, projects_of[link.project_id]) for link in page], following)
 
 
 @router.post(
@@ -101,8 +96,6 @@ async def update_link(access: ChangesRepository, project_id: LinkedProjectId, bo
     The next scan uses the new branch and folder. A scan that is running isn't affected.
     """
     settings = body.settings
-    if not settings:
-        raise InvalidPayload.at([], "Name at least one thing to change.", "empty")
     project = _get_project(access.resource, project_id)
     updated = repositories.update_link(access.resource, project.project_id, settings, access.user_id)
     return LinkedProject.of(updated, next(it for it in updated.links if it.project_id == project.project_id), project)

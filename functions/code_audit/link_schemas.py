@@ -9,7 +9,7 @@ from controlplane.code_host.items import DEFAULT_FAILURE_THRESHOLD, LinkSettings
 from controlplane.platform.core.naming import Branch, Folder
 from controlplane.platform.core.priorities import Priority
 from controlplane.platform.core.schedules import Schedule
-from controlplane.platform.http.envelope import Wire
+from controlplane.platform.http.envelope import Changes, Wire
 from controlplane.platform.http.fields import ProjectId
 
 _BRANCH: dict[str, Any] = {
@@ -46,7 +46,7 @@ class LinkCreate(Wire):
     failure_threshold: Priority = Field(DEFAULT_FAILURE_THRESHOLD, description=_THRESHOLD, examples=["P1"])
 
 
-class LinkUpdate(Wire):
+class LinkUpdate(Changes):
     """Changes to a link. At least one field is required. Omitted fields keep their values."""
 
     production_branch: Branch | None = Field(None, **_BRANCH)

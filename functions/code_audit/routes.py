@@ -1,4 +1,4 @@
-"""Routes of `code_audit`: connected repositories, and starting, listing, and unlocking scans."""
+"""Routes of `code_audit`: connected repositories, and starting, listing, canceling, and unlocking scans."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any
@@ -23,7 +23,7 @@ from controlplane.platform.http.route import refuses
 from controlplane.platform.table import keys, parallel
 from controlplane.platform.table.table import Leg
 from controlplane.projects import store as projects
-from controlplane.scans import reads, requests, unlocks
+from controlplane.scans import failures, reads, requests, unlocks
 from controlplane.scans.items import RequestItem, ScanItem, Status
 from controlplane.scans.reads import RETRY_AFTER_SECONDS, Outcome
 from controlplane.scans.requests import ScanInProgress
@@ -35,6 +35,7 @@ REQUEST = Resource("preparationId", ScanRequestId, keys.scan_request, RequestIte
 
 ListsOfCodeAudit = Annotated[Access[None], Requires("code-audit.read", organization="query")]
 StartsScan = Annotated[Access[None], Requires("code-audit.write", organization="query", user_token=True, late=True)]
+CancelsScan = Annotated[Access[ScanItem], Requires("code-audit.write", resource=SCAN, user_token=True)]
 UnlocksScan = Annotated[Access[ScanItem], Requires("code-audit.write", role="owner", resource=SCAN, user_token=True)]
 ReadsRequest = Annotated[
     Access[RequestItem], Requires("code-audit.read", or_scope="code-audit.write", resource=REQUEST)
@@ -115,10 +116,10 @@ async def start_scan(
 ) -> Answer[Start]:
     """Starts a scan of a repository: of the production branch of one of its linked projects.
 
-    The call waits up to 3 seconds for the scan to exist, then returns it. Otherwise, `status` is `starting`: poll
-    `GET /v1/code-audit/scan-requests/{preparationId}`. The first scan of a repository is a free preview. A repository
-    has one scan at a time: the error `SCAN_IN_PROGRESS` has the running scan in `details.scanId`, or in
-    `details.preparationId` if that scan doesn't exist yet.
+    The call waits up to 3 seconds for the scan to exist, then returns it. Otherwise, `status` is `starting`: poll `GET
+    /v1/code-audit/scan-requests/{preparationId}`. The first scan of a repository is a free preview, and so are the
+    later ones unless the plan has full scans. A repository has one scan at a time: the error `SCAN_IN_PROGRESS` has the
+    running scan in `details.scanId`, or in `details.preparationId` if that scan doesn't exist yet.
 
     With `Prefer: wait=20`, the call waits up to 20 seconds until the scan has ended, and returns it as it is then.
     """
@@ -143,6 +144,22 @@ async def start_scan(
     answer = idempotent(access, "startScan.answer", idempotency_key, body, lambda _: _answer(outcome))
     waited = applied(wait_seconds, is_applied=is_applied)
     return Answer(answer.content, headers={**answer.headers, **_replayed(requested), **waited})
+
+
+@router.post("/v1/code-audit/scans/{scanId}/cancel", operation_id="cancelScan", summary="Cancel a scan")
+@refuses(failures.NotCancelable)
+async def cancel_scan(access: CancelsScan) -> Scan:
+    """Cancels a scan that is queued or running, and returns it with the status `canceled`. Takes no body.
+
+    A repeated call returns the same scan. A canceled scan publishes no findings, and neither uses the repository's free
+    preview nor costs credits. The next scan of the repository can start at once. A completed or failed scan can't be
+    canceled, nor can a scan whose stage `publish` has begun: the error `CONFLICT` has its status in
+    `details.currentStatus`.
+
+    The service cancels scans, too: that of a pull request when it gets a newer commit or is closed. `failure` has the
+    reason.
+    """
+    return Scan.of(failures.cancel_scan(access.resource))
 
 
 @router.post("/v1/code-audit/scans/{scanId}/unlock", operation_id="unlockScan", summary="Unlock the findings of a scan")

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from code_audit.fields import REPOSITORY_ID, SCAN_ID, TIME, FindingsExpireAt, expiry_of
 from controlplane.platform.http.envelope import Wire
-from controlplane.scans.items import STAGES, Access, ScanItem, Stage, Status, Trigger
+from controlplane.scans.items import STAGES, Access, ScanItem, Stage, Status
 from controlplane.scans.reads import Inventory
 
 
@@ -92,7 +92,9 @@ class ScanInventory(Wire):
     )
 
 
-StageStatus = Annotated[str, Field(json_schema_extra={"enum": ["pending", "running", "completed", "failed"]})]
+StageStatus = Annotated[
+    str, Field(json_schema_extra={"enum": ["pending", "running", "completed", "failed", "canceled"]})
+]
 
 
 class Progress(Wire):
@@ -148,7 +150,7 @@ class Coverage(Wire):
 
     files: int = Field(
         ge=0,
-        description="The number of files in the scanned folder, or in the part of it that was read: see `incomplete`.",
+        description="The number of files in the scanned folder, or in the part that was read: see `incomplete`.",
         examples=[412],
     )
     analyzed_files: int = Field(description="The number of files that were analyzed.", ge=0, examples=[398])
@@ -160,19 +162,17 @@ class Coverage(Wire):
         "first. A scan without findings says nothing about files that weren't assessed."
     )
     incomplete: str | None = Field(
-        description="What the scan left out because the repository is larger than a scan reads, for people. Null if it "
-        "left out nothing. Findings in files that weren't analyzed stay as they are.",
+        description="What the scan left out because the repository is too large, for people. Null if nothing. "
+        "Findings in files that weren't analyzed stay as they are.",
         examples=[None],
     )
-
-
-# A push isn't a trigger of its own, because clients know only these three.
-_TRIGGERS: dict[Trigger, str] = {
-    "manual": "manual",
-    "push": "scheduled",
-    "scheduled": "scheduled",
-    "pull_request": "pull_request",
-}
+    suppressed: dict[str, dict[str, int]] = Field(
+        description="The number of findings that a `comment`, `rule`, or `vendor` suppresses, by rule.",
+        examples=[{"comment": {"session-replay-loaded": 2}}],
+    )
+    notes: list[str] = Field(
+        description="Comments and settings without effect, for people.", examples=[["a.js, line 3: …"]]
+    )
 
 
 class Scan(Wire):
@@ -195,13 +195,15 @@ class Scan(Wire):
         examples=["repository"],
     )
     trigger: str = Field(
-        description="What triggered the scan: `manual`, `pull_request`, or `scheduled`, which is also a push to the "
-        "production branch.",
+        description="What triggered the scan: `manual`, `push` (to the production branch), `scheduled`, or "
+        "`pull_request`.",
         examples=["manual"],
     )
     status: Status = Field(description="The status of the scan.", examples=["completed"])
     access: Access = Field(
-        description="Which findings are readable: all, the three most urgent, or none.", examples=["free-preview"]
+        description="Which findings are readable: all, up to three, or none. On plans without full scans, each scan is "
+        "a free preview. New scans are never `locked`.",
+        examples=["free-preview"],
     )
     unlock_credits: int | None = Field(
         ge=0,
@@ -235,7 +237,7 @@ class Scan(Wire):
             id=scan.scan_id,
             pull_request_number=scan.cause.pull_request_number,
             scope="repository" if scan.cause.pull_request_number is None else "pull_request",
-            trigger=_TRIGGERS[scan.cause.trigger],
+            trigger=scan.cause.trigger,
             unlock_credits=None if scan.findings_expired or scan.failure else scan.unlock_credits,
             findings_expire_at=expiry_of(scan),
             **more,

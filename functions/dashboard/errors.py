@@ -27,13 +27,13 @@ _TITLES = {
 
 
 class NoPage(NotFound):
-    """There is no such page, or what it showed is gone or of another organization."""
+    """The page doesn't exist, or its subject was deleted or belongs to another organization."""
 
     message = "The link may be mistyped, or what it led to was deleted or renamed."
 
 
 class OnlyTakesForms(RouteNotFound):
-    """The path has no page, but takes the form of the page one level up."""
+    """The path has no page. It only accepts the form of the page one level up."""
 
 
 class PageLook:
@@ -71,7 +71,7 @@ class PageLook:
 
 
 def _speaks_of_the_api(error: ApiError) -> bool:
-    """Returns whether the error has the text of the API about any path or resource, and none of its own."""
+    """Returns whether the error only has the API's general text, which fits any path or resource."""
     return next(kind for kind in type(error).__mro__ if "message" in vars(kind)) in {NotFound, RouteNotFound}
 
 

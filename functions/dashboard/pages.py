@@ -17,9 +17,10 @@ from jinja2 import Environment, FileSystemLoader, ModuleLoader, StrictUndefined
 from controlplane.access.web_session import FORM_TOKEN, WebSession
 from controlplane.organizations.store import Account, Membership
 from controlplane.platform.core.errors import ApiError, PlanLimitReached, PlanRequired
-from controlplane.platform.core.plans import REGIONS
+from controlplane.platform.core.regions import aws_region
 from controlplane.platform.core.settings import settings
-from controlplane.platform.core.urls import consent_runtime_url, dashboard_base_url, public_base_url
+from controlplane.platform.core.urls import consent_backend_url, dashboard_base_url, public_base_url
+from controlplane.scans.rules import rule_page
 from dashboard.assets import asset
 from dashboard.forms import ONCE, StillRunning
 from dashboard.navigation import list_account_links, list_account_tabs, list_areas
@@ -80,23 +81,23 @@ def _counted(number: int, nouns: str) -> str:
     return f"{number} {nouns.removesuffix('s') if number == 1 else nouns}"
 
 
-def _upgrade_contact() -> str | None:
-    """Returns the email address or the page of those who change plans, or None."""
-    return settings.upgrade_contact or settings.contact_email
+def _link(contact: str) -> str:
+    """Returns the target of a link to a page or an email address."""
+    return contact if "://" in contact else f"mailto:{contact}"
 
 
 _templates.globals.update(
     address=address,
     brand=settings.service_brand.capitalize(),
-    consent_runtime_url=consent_runtime_url,
-    consent_runtime_version=settings.consent_runtime_version,
+    aws_region=aws_region,
+    contact=lambda: settings.contact,
+    consent_backend_url=consent_backend_url,
     once_field=ONCE,
-    regions=REGIONS,
-    support=settings.contact_email,
+    rule_page=rule_page,
+    regions=lambda: {region.id: region.label for region in settings.regions},
     token_field=FORM_TOKEN,
-    upgrade_contact=_upgrade_contact,
 )
-_templates.filters.update(counted=_counted, date=_date, day=_day, hour=_hour, minute=_minute)
+_templates.filters.update(counted=_counted, date=_date, day=_day, hour=_hour, link=_link, minute=_minute)
 
 
 def compile_templates(folder: Path) -> None:

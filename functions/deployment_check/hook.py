@@ -24,6 +24,7 @@ CHECKS = {
     "OrganizationsFunction": ("GET", "/v1/organizations", 401),
     "MembersFunction": ("GET", "/v1/members", 401),
     "ProjectsFunction": ("GET", "/v1/projects", 401),
+    "ConsentInstancesFunction": ("GET", "/v1/consent-instances/-/configuration", 404),
     "ApiKeysFunction": ("GET", "/v1/api-keys", 401),
     "BillingFunction": ("GET", "/v1/billing", 401),
     "DeviceAuthFunction": ("GET", "/v1/me/sessions", 401),

@@ -40,6 +40,7 @@ Scope = Annotated[
         min_length=1,
         max_length=1_000,
         description="Scope names, separated by spaces.",
+        json_schema_extra={"pattern": r"^ *[a-z-]+\.(read|write)( +[a-z-]+\.(read|write))* *$"},
         examples=["organizations.read projects.read"],
     ),
 ]

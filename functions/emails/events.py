@@ -18,7 +18,7 @@ _PAGE = 50
 _MONDAY_HOUR = 8
 # Digests are spread over this time, because all are due on Monday morning.
 _SPREAD_SECONDS = 2 * 3600
-# What the email about an event is about, if it isn't collected first.
+# The subject of an event's email, for events that get one at once.
 _TOLD_AT_ONCE: dict[str, Choice] = {"credits.low": "credits", "webhook.disabled": "webhook", "key.leaked": "key"}
 # Events that make a week worth a digest.
 _ACTIVITY = {"finding.opened", "finding.resolved", "scan.completed"}

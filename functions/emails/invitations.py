@@ -3,7 +3,7 @@
 from controlplane.notify import subscriptions
 from controlplane.notify.mail_messages import SendInvitation
 from controlplane.notify.mails import MailId, NotClaimed
-from controlplane.organizations import invitations, invitees, resends
+from controlplane.organizations import invitations, invitees, sending
 from controlplane.organizations import store as organizations
 from controlplane.organizations.items import InvitationItem, MailOutcome, OrganizationItem
 from controlplane.platform.core import ids
@@ -22,23 +22,23 @@ _LIMITS = {"organizationDay", "addressDay"}
 def send_invitation(message: SendInvitation) -> None:
     """Sends the email, if the invitation can still be accepted and wasn't sent again since.
 
-    If the address belongs to a person who has blocked the organization, nothing is sent, which it doesn't learn.
-    Raises Postponed, Delayed, Rejected.
+    If the address belongs to a person who has blocked the organization, nothing is sent, and the organization isn't
+    told. Raises Postponed, Delayed, Rejected.
     """
     found = invitees.find_invited(InvitationId.stored(message.invitation_id))
     if found is None or found.invitation.resends.total != message.number:
         return
     invitation = found.invitation
     if found.is_blocked:
-        resends.record_mail(invitation, "sent")
+        sending.record_mail(invitation, "sent")
         return
     try:
         deliver(_draft(invitation, found.organization))
     except NotClaimed as change:
         if outcome := _outcome_of(change, invitation):
-            resends.record_mail(invitation, outcome)
+            sending.record_mail(invitation, outcome)
     else:
-        resends.record_mail(invitation, "sent")
+        sending.record_mail(invitation, "sent")
 
 
 def mail_id_of(invitation: InvitationItem) -> MailId:

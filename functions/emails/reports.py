@@ -7,7 +7,7 @@ from controlplane.notify import mails, subscriptions
 from controlplane.notify.mail_messages import MailReport
 from controlplane.notify.mails import MailId, MailItem
 from controlplane.notify.subscriptions import StopReason
-from controlplane.organizations import invitations, resends
+from controlplane.organizations import invitations, sending
 from controlplane.organizations.items import MailOutcome
 from controlplane.platform.core.ids import InvitationId
 from controlplane.platform.core.observability import logger
@@ -37,8 +37,8 @@ def _stop(mail: MailItem, reason: StopReason) -> None:
 
 
 def _record_outcome(mail: MailItem, outcome: MailOutcome) -> None:
-    """Records it at the invitation, if this was its last email."""
+    """Records the outcome in the invitation, if this was its last email."""
     invitation_id = InvitationId.parse(mail.mail_id.recipient_id)
     invitation = invitations.find_invitation(invitation_id) if invitation_id else None
     if invitation is not None and mail_id_of(invitation) == mail.mail_id:
-        resends.record_mail(invitation, outcome)
+        sending.record_mail(invitation, outcome)

@@ -1,7 +1,9 @@
 """The content of a pull request's report: the state of its check run, annotations, and the comment."""
 
+from dataclasses import replace
 from typing import Literal, NamedTuple
 
+from controlplane.code_host.github.markdown import code_span, one_line, prose
 from controlplane.code_host.github.reviews import TEXT_LIMIT, Annotation, CheckState
 from controlplane.code_host.items import RepositoryItem
 from controlplane.code_host.pull_requests import PullRequestItem
@@ -25,11 +27,15 @@ _LEVELS: dict[str, Literal["notice", "warning", "failure"]] = {
 
 
 class Outcome(NamedTuple):
-    """The content of a report. comment: None until the scan is completed."""
+    """The content of a report.
+
+    comment: None until the scan is completed. fixable: the new findings whose fix has edits, most urgent first.
+    """
 
     state: CheckState
     annotations: tuple[Annotation, ...] = ()
     comment: str | None = None
+    fixable: tuple[FindingItem, ...] = ()
 
 
 def outcome_of(item: PullRequestItem, repository: RepositoryItem) -> Outcome:
@@ -56,7 +62,7 @@ def _not_scanned(reason: str) -> CheckState:
 
 def _of_scan(scan: ScanItem, repository: RepositoryItem) -> Outcome:
     if scan.status == "canceled":
-        return Outcome(SUPERSEDED)
+        return Outcome(replace(SUPERSEDED, summary=scan.failure.message) if scan.failure else SUPERSEDED)
     if scan.status == "failed":
         return Outcome(_not_scanned(scan.failure.message if scan.failure else "The scan failed."))
     if scan.is_open:
@@ -75,7 +81,9 @@ def _of_scan(scan: ScanItem, repository: RepositoryItem) -> Outcome:
         title += f", {comparison.fixed_count} fixed"
     text = _text(scan, new, _fixed(scan))
     state = CheckState("completed", title, text, "failure" if failing else "success")
-    return Outcome(state, tuple(map(_annotation, new[:_MOST_ANNOTATIONS])), f"### {title}\n\n{text}")
+    annotations = tuple(map(_annotation, new[:_MOST_ANNOTATIONS]))
+    fixable = tuple(finding for finding in new if finding.fix and finding.fix.edits)
+    return Outcome(state, annotations, f"### {title}\n\n{text}", fixable)
 
 
 def _fixed(scan: ScanItem) -> list[FindingItem]:
@@ -108,15 +116,17 @@ def _text(scan: ScanItem, new: list[FindingItem], fixed: list[FindingItem]) -> s
         lines = ["This change adds no findings.", ""]
     if scan.coverage and scan.coverage.incomplete:
         lines += ["**This scan is incomplete**: the repository is larger than a scan reads.", ""]
+    suppressed = scan.coverage.suppressed_findings if scan.coverage else 0
+    if suppressed:
+        lines += [f"{_counted(suppressed, 'finding')} suppressed by comments or `.assent.yml`.", ""]
     lines.append(f"Scanned commit {scan.head_commit_sha[:7]}, compared with the last scan of the production branch.")
     return "\n".join(lines)[:TEXT_LIMIT]
 
 
 def _line(finding: FindingItem) -> str:
     place = finding.location
-    # A backtick would end the code, and the rest of the path would be read as Markdown.
-    path = place.path.replace("`", "'")
-    return f"- {finding.priority} {finding.title} (`{path}`, line {place.start_line})"
+    title = prose(one_line(finding.title))
+    return f"- {finding.priority} {title} ({code_span(place.path)}, line {place.start_line})"
 
 
 def _annotation(finding: FindingItem) -> Annotation:

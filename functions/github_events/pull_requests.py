@@ -11,6 +11,7 @@ from controlplane.platform.queues.messages import HostEvent
 from controlplane.platform.table import keys
 from controlplane.platform.table.table import Put, table
 from controlplane.scans import failures, queue, reads
+from controlplane.scans.failures import superseded_by
 from controlplane.scans.items import Cause, QueuedScan, Work
 from controlplane.scans.queue import is_wanted, start_next
 from github_events.access import find_connected
@@ -46,13 +47,13 @@ def scan_open(repository: RepositoryItem) -> None:
 
 
 def _can_succeed_now(item: PullRequestItem) -> bool:
-    """Returns whether the pull request's scan failed, in a way that ends by itself."""
+    """Returns whether the pull request's scan failed for a reason that passes without anyone's help."""
     work = _find_work(item)
     return work is not None and work.failure is not None and work.failure.code in failures.RETRY_SECONDS
 
 
 def run_again(event: HostEvent) -> None:
-    """Scans a pull request again, whose check run a person has requested again. Raises the errors of `github`."""
+    """Scans a pull request again, after a person has asked GitHub to rerun its check. Raises the errors of `github`."""
     for repository in find_connected(event):
         host = reviews.connect(repository.installation_id)
         run = host.get_check_run(repository.owner, repository.name, event.subject or 0)
@@ -115,12 +116,11 @@ def _close(repository: RepositoryItem, number: int) -> None:
 
 def _cancel_superseded(repository: RepositoryItem, project_id: ProjectId, number: int) -> None:
     """Cancels the repository's active scan if it is an outdated one of this pull request."""
-    stored = table.get(repository.key)
-    if stored is None or not stored.get("activeRequestId"):
-        return
-    work: Work = reads.get_active_work(stored)
-    if work.project_id != project_id or work.cause.pull_request_number != number:
+    work = reads.find_active_work(repository.key)
+    if work is None or work.project_id != project_id or work.cause.pull_request_number != number:
         return
     item = pull_requests.find(repository.repository_id, project_id, number)
-    if item is None or item.closed or item.request_id != stored["activeRequestId"]:
-        failures.cancel_superseded(work)
+    if item is None or item.closed:
+        failures.cancel_superseded(work, "The pull request was closed.")
+    elif item.request_id != work.request_id:
+        failures.cancel_superseded(work, superseded_by(item.head_sha))

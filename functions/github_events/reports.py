@@ -1,12 +1,14 @@
 """Reports on pull requests: one check run for each commit, and one comment, that show the state of the scan.
 
+A review suggests fixes for new findings, once for each finding.
+
 What is to be shown is computed from the table, and compared with what was shown last. A report that was interrupted is
 therefore continued by the next message. Before something is created, that is recorded: if its outcome is unknown, it is
 searched for first, by an external id or a hidden marker.
 """
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -23,7 +25,8 @@ from controlplane.platform.core.settings import settings
 from controlplane.platform.queues.messages import ReportPullRequest
 from controlplane.platform.queues.worker import Postponed
 from controlplane.platform.table import keys, leases
-from github_events import outcomes
+from controlplane.scans.findings import FindingItem
+from github_events import outcomes, suggestions
 from github_events.outcomes import Outcome
 
 # How long something that was sent may be missing from GitHub's lists.
@@ -77,6 +80,9 @@ class _Report:
             self._show_check(outcome)
         if outcome.comment is not None and not self._item.closed:
             self._show_comment(outcome.comment)
+        if outcome.fixable and not self._item.closed and self._item.reviewed_sha != self._item.head_sha:
+            # Last: the installation may not grant it, or GitHub may refuse a line, and then the check has to do.
+            self._suggest(outcome.fixable)
 
     def _end_superseded(self) -> None:
         """Completes the check runs of earlier commits, whose scans were canceled."""
@@ -148,10 +154,28 @@ class _Report:
                 self._host.update_comment(*self._names, comment_id, body)
         self._record(comment=shown)
 
+    def _suggest(self, fixable: Sequence[FindingItem]) -> None:
+        """Creates the commit's review, unless no fix can be suggested that wasn't suggested before."""
+        number, sha, suggested = self._item.number, self._item.head_sha, self._item.suggested
+        wanted = [it for it in fixable if it.fingerprint not in suggested][: suggestions.MOST_FINDINGS - len(suggested)]
+        if not wanted:
+            return
+        review = suggestions.compose(wanted, self._host.list_hunks(*self._names, number))
+        if not review.comments:
+            return
+        marker = f"{self._item.marker}:{sha}"
+        body = f"<!-- {settings.service_brand}:{marker} -->\n{suggestions.TEXT}"
+        self._create(
+            {"what": "review", "of": sha},
+            lambda: self._host.find_review(*self._names, number, marker),
+            lambda: self._host.create_review(*self._names, number, sha, body, review.comments),
+        )
+        self._record(reviewedSha=sha, suggested=[*suggested, *review.fingerprints], creating=None)
+
     def _create(
         self, what: dict[str, str], find: Callable[[], int | None], create: Callable[[], int]
     ) -> tuple[int, bool]:
-        """Returns the id of the check run or comment, and whether it was created just now."""
+        """Returns the id of the check run, comment, or review, and whether it was created just now."""
         sent = dict(self._item.creating or {})
         sent_at = sent.pop("sentAt", 0)
         if sent == what:

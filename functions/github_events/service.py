@@ -116,7 +116,11 @@ def _scanned_on_push(repository: RepositoryItem) -> Iterator[tuple[Link, str]]:
 
 
 def _scan_pushed(repository: RepositoryItem, link: Link, branch: str) -> None:
-    """Queues a scan, unless the branch's head was scanned or is being scanned."""
+    """Queues a scan, unless the branch's head was scanned or is being scanned.
+
+    An active scan of an older commit is left to finish. If pushes canceled it, frequent pushes would keep every scan
+    from completing.
+    """
     host = client.connect(repository.installation_id)
     try:
         head = host.get_branch_head(repository.owner, repository.name, branch)

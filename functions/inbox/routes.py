@@ -68,14 +68,19 @@ RepositoryFilter = Annotated[
     str | None,
     Query(
         alias="repositoryId",
-        description="Returns only code findings in this repository.",
+        description="Returns only findings in this repository: in its code, and advisories about its packages.",
         examples=["rep_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"],
         **_ID,
     ),
 ]
 VendorFilter = Annotated[
     str | None,
-    Query(alias="vendorId", description="Returns only runtime findings of this vendor.", examples=["segment"], **_ID),
+    Query(
+        alias="vendorId",
+        description="Returns only findings about this vendor, of code and websites.",
+        examples=["segment"],
+        **_ID,
+    ),
 ]
 Since = Annotated[
     Time | None,
@@ -129,9 +134,9 @@ async def update_inbox_item(access: ChangesItem, body: InboxItemUpdate) -> Inbox
 
     `version` must be the version of the item as you read it. If the item has changed since, the request fails with 409,
     and `details` has `currentVersion` and `currentStatus`: read the item again, then decide. Retrying the same request
-    succeeds. Setting the status that the item already has changes nothing.
+    succeeds. Setting what the item already has changes nothing.
     """
-    return InboxItem.of(inbox.change_status(access.resource, body.status, body.version, access.user_id, body.reason))
+    return InboxItem.of(_change(access.resource, body, body.version, access.user_id))
 
 
 @router.patch("/v1/inbox", operation_id="updateInboxItems", summary="Change the status of several inbox items")
@@ -142,8 +147,7 @@ async def update_inbox_items(
 
     Each item is changed on its own, so some can fail while others succeed: `results` has the status code and the item
     or the error of each, in the order of the request. If the request as a whole fails with 429 or 503, some items may
-    have been changed. Repeating it completes it, with or without an `Idempotency-Key`: an item recognizes a change that
-    it already has.
+    have been changed. Repeating it completes it.
     """
     return idempotent(
         access,
@@ -155,6 +159,10 @@ async def update_inbox_items(
     )
 
 
+def _change(item: inbox_items.InboxItem, body: InboxItemUpdate, version: str, user_id: str) -> inbox_items.InboxItem:
+    return inbox.change_status(item, body.status, version, user_id, body.reason, until=to_timestamp(body.until))
+
+
 def _change_each(organization_id: str, body: InboxItemsUpdate, user_id: str) -> list[InboxItemResult]:
     wanted = {change.id: change for change in body.items}
     parsed = [item_id for change in body.items if (item_id := InboxItemId.parse(change.id))]
@@ -162,7 +170,7 @@ def _change_each(organization_id: str, body: InboxItemsUpdate, user_id: str) -> 
     versions = {item_id: wanted[item_id].version for item_id in own}
 
     def change(item: inbox_items.InboxItem, version: str) -> inbox_items.InboxItem:
-        return inbox.change_status(item, wanted[item.item_id].status, version, user_id, wanted[item.item_id].reason)
+        return _change(item, wanted[item.item_id], version, user_id)
 
     changed = inbox.change_each(versions, inbox.find_items(own), change)
     outcomes: dict[str, Outcome] = dict(zip(own, changed, strict=True))

@@ -2,7 +2,15 @@
 
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, ConfigDict, Field, ValidationError, ValidatorFunctionWrapHandler, WrapValidator
+from pydantic import (
+    AfterValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
+    model_validator,
+)
 from pydantic_core import PydanticCustomError
 
 from controlplane.findings import items as inbox_items
@@ -12,6 +20,7 @@ from controlplane.findings.items import Source, Status
 from controlplane.findings.responses import AppliedDecision, FindingConfidence, Fix
 from controlplane.platform.core.priorities import Priority
 from controlplane.platform.http.envelope import Wire, public_details
+from controlplane.platform.http.fields import Time
 
 _SCAN_ID = "scn_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"
 _DATE_TIME: dict[str, Any] = {"format": "date-time"}
@@ -34,7 +43,7 @@ Issue = Annotated[IssueNumber | IssueText, WrapValidator(_in_one_problem)]
 
 
 class InboxItemUpdate(Wire):
-    """A change of status. `status` and `version` go together. Nothing else can be changed."""
+    """A change of status."""
 
     status: Status = Field(description="The new status.", examples=["dismissed"])
     version: str = Field(
@@ -48,6 +57,15 @@ class InboxItemUpdate(Wire):
         description="The reason for the change, shown with the item.",
         examples=["Loaded by the consent manager itself"],
     )
+    until: Time | None = Field(
+        None, description="From then on, a scan reopens a dismissed finding.", examples=["2027-01-01T00:00:00Z"]
+    )
+
+    @model_validator(mode="after")
+    def _require_dismissal(self) -> Self:
+        if self.until is not None and self.status != "dismissed":
+            raise PydanticCustomError("until", "Only a dismissal can have an end")
+        return self
 
 
 class InboxItemChange(InboxItemUpdate):
@@ -132,7 +150,9 @@ class InboxItem(Wire):
     project_id: str | None = Field(
         description="The project that the finding concerns.", examples=["prj_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"]
     )
-    repository_name: str | None = Field(description="The repository of a code finding.", examples=["shop"])
+    repository_name: str | None = Field(
+        description="The repository of a code finding, or of an advisory about a package.", examples=["shop"]
+    )
     github_issue: GithubIssue | None = Field(description="The issue that was opened for the finding, or linked to it.")
     runtime_vendor: RuntimeVendor | None = Field(description="The vendor to decide about, for a runtime finding.")
     updated_at: str = Field(
@@ -233,11 +253,10 @@ class InboxItemDetail(InboxItem):
     description: str | None = Field(description="The meaning of the finding and why it matters.", examples=[None])
     confidence: FindingConfidence | None = Field(
         description="How sure the analysis is of a code finding. `low` means that it can't tell whether the code runs "
-        "without consent: the description says what is unknown. Null for other sources, and for items that no scan has "
-        "found since this attribute exists.",
+        "without consent: the description says what is unknown. Null for other sources.",
         examples=["high"],
     )
-    fix: Fix | None = Field(description="Code that fixes a code finding, or null if none fits every such finding.")
+    fix: Fix | None = Field(description="The fix of a code finding, or null if none fits.")
     remediation: str | None = Field(
         description="How to fix the finding.", examples=["Load the tag once the visitor has agreed to measurement."]
     )
@@ -247,13 +266,19 @@ class InboxItemDetail(InboxItem):
     )
     evidence: list[Evidence] = Field(description="The evidence for the finding.")
     status_reason: str | None = Field(description="The reason for the last change of status.", examples=[None])
+    dismissed_until: str | None = Field(
+        description="The end of the dismissal.", json_schema_extra=_DATE_TIME, examples=[None]
+    )
     resolved_by: ResolvedBy | None = Field(description="The scan that resolved the item, if a scan did.")
+    vendor_ids: list[str] = Field(
+        description="The vendors that a code finding is about.",
+        examples=[["google-analytics"]],
+    )
     decisions: list[AppliedDecision] = Field(
-        description="The decisions on the vendors of a code finding. Empty unless all of them are decided on, in which "
-        "case the finding isn't raised as open."
+        description="The decisions on these vendors. A finding about loading them isn't open if all are ignored."
     )
     locked_findings: LockedFindings | None = Field(
-        description="Set for the item that announces a repository's locked findings, and null for every finding."
+        description="Set for the item that announces a repository's locked findings. Null for findings."
     )
 
     @classmethod

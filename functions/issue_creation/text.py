@@ -1,7 +1,6 @@
 """The text of an issue, for the repository's maintainers: what was found, where, why it matters, and how to fix it.
 
-Text from the repository or a rule is escaped and never treated as markup: it can't mention users, reference other
-issues, break out of a code block, or hide anything. Inline code in backticks is kept.
+Text from the repository or a rule is never treated as markup.
 """
 
 import re
@@ -9,12 +8,13 @@ from pathlib import PurePosixPath
 from urllib.parse import quote
 
 from controlplane.code_host.github.client import ISSUE_BODY_LIMIT
-from controlplane.findings.items import Evidence, Fix, InboxItem
+from controlplane.code_host.github.markdown import break_signs, code_block, code_span, one_line, prose
+from controlplane.findings.fixes import Fix
+from controlplane.findings.items import Evidence, InboxItem
 from controlplane.platform.core.settings import settings
 
 _TITLE_LENGTH = 200
 _MOST_PLACES, _MOST_REFERENCES = 10, 10
-_MOST_SNIPPET_LINES = 30
 _ADDRESS_LENGTH, _PATH_LENGTH = 1_000, 300
 
 _LANGUAGES = {
@@ -33,15 +33,7 @@ _LANGUAGES = {
     ".vue": "vue",
 }
 
-# Inserted after the sign, so that the code host recognizes neither a mention nor a reference.
-_BREAK = "\u200b"
-_MARKUP = re.compile(r"[\\*_\[\]<>|~&]")
-_SIGN = re.compile(r"([@#])(?=\w)")
-_REFERENCE = re.compile(r"\b(GH-)(?=\d)", re.IGNORECASE)
-_LINE_START = re.compile(r"^([ \t]*)(#+|=+|-{2,}|\+)(?=\s|$)", re.MULTILINE)
-_BACKTICKS = re.compile("`+")
 _WEB_ADDRESS = re.compile(r"https?://[^\s/]")
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\u202a-\u202e\u2066-\u2069]")
 
 
 def compose(item: InboxItem, marker: str) -> tuple[str, str]:
@@ -49,9 +41,9 @@ def compose(item: InboxItem, marker: str) -> tuple[str, str]:
     place = item.evidence[0] if item.evidence else None
     parts = [_what(item), _where(item.evidence)]
     if item.description:
-        parts.append(_section("Why it matters", _prose(item.description)))
+        parts.append(_section("Why it matters", prose(item.description)))
     if item.remediation:
-        parts.append(_section("How to fix it", _prose(item.remediation)))
+        parts.append(_section("How to fix it", prose(item.remediation)))
     if item.fix:
         parts.append(_fix(item.fix))
     references = [link for link in (_address(url) for url in item.references[:_MOST_REFERENCES]) if link]
@@ -74,14 +66,14 @@ def _marker_line(marker: str) -> str:
 
 def _title(title: str, place: Evidence | None) -> str:
     """Returns one line: the finding's title and its file name."""
-    plain = " ".join(_CONTROL.sub(" ", title).split())
+    plain = one_line(title)
     if place is not None and place.path:
-        name = " ".join(_CONTROL.sub(" ", PurePosixPath(place.path).name).split())
+        name = one_line(PurePosixPath(place.path).name)
         if name and name not in plain and len(plain) + len(name) + 4 <= _TITLE_LENGTH:
             plain = f"{plain} in {name}"
     if len(plain) > _TITLE_LENGTH:
         plain = plain[: _TITLE_LENGTH - 1] + "…"
-    return _SIGN.sub(rf"\1{_BREAK}", plain)
+    return break_signs(plain)
 
 
 def _section(heading: str, content: str) -> str:
@@ -91,8 +83,8 @@ def _section(heading: str, content: str) -> str:
 def _what(item: InboxItem) -> str:
     """Describes the finding in a sentence or two. Omits a summary that equals the description, which is shown below."""
     if item.summary and item.summary != item.description:
-        return _prose(item.summary)
-    return _prose(item.title.rstrip(".") + ".")
+        return prose(item.summary)
+    return prose(item.title.rstrip(".") + ".")
 
 
 def _where(evidence: tuple[Evidence, ...]) -> str:
@@ -102,7 +94,7 @@ def _where(evidence: tuple[Evidence, ...]) -> str:
     first, others = places[0], places[1:_MOST_PLACES]
     content = _place(first)
     if first.snippet and first.snippet.strip():
-        content += "\n\n" + _code_block(
+        content += "\n\n" + code_block(
             first.snippet, _LANGUAGES.get(PurePosixPath(first.path or "").suffix.lower(), "")
         )
     if others:
@@ -113,14 +105,15 @@ def _where(evidence: tuple[Evidence, ...]) -> str:
 
 
 def _fix(fix: Fix) -> str:
-    needs = f"Needs {', '.join(map(_code_span, fix.packages))}.\n\n" if fix.packages else ""
-    return f"{_prose(fix.summary)}\n\n{needs}{_code_block(fix.code, fix.language)}"
+    needs = f"Needs {', '.join(map(code_span, fix.packages))}.\n\n" if fix.packages else ""
+    shown = code_block(fix.diff, "diff", None) if fix.edits else code_block(fix.code, fix.language)
+    return f"{prose(fix.summary)}\n\n{needs}{shown}"
 
 
 def _place(evidence: Evidence) -> str:
     """Returns the path and its lines, linked if there is a URL."""
     path = evidence.path or ""
-    name = _code_span(path if len(path) <= _PATH_LENGTH else "…" + path[-_PATH_LENGTH:])
+    name = code_span(path if len(path) <= _PATH_LENGTH else "…" + path[-_PATH_LENGTH:])
     if evidence.start_line is not None:
         last = evidence.end_line
         several = last is not None and last != evidence.start_line
@@ -132,45 +125,10 @@ def _place(evidence: Evidence) -> str:
 def _footer(item: InboxItem) -> str:
     said = [f"Found by a code audit of {settings.service_brand}"]
     if item.rule_id:
-        said.append(f"rule {_code_span(item.rule_id)}")
+        said.append(f"rule {code_span(item.rule_id)}")
     if item.priority:
         said.append(f"priority {item.priority}")
     return "---\n" + " · ".join(said)
-
-
-def _prose(text: str) -> str:
-    """Escapes text as Markdown that renders it literally, keeping paragraphs, lists, and inline code."""
-    pieces = _CONTROL.sub("", text.strip().replace("\r\n", "\n").replace("\r", "\n")).split("`")
-    if len(pieces) % 2 == 0:  # an unpaired backtick isn't code
-        return _escape("`".join(pieces)).replace("`", "\\`")
-    return "".join(
-        _escape(piece) if number % 2 == 0 else _code_span(piece) for number, piece in enumerate(pieces) if piece
-    )
-
-
-def _escape(text: str) -> str:
-    text = _MARKUP.sub(lambda found: "&amp;" if found[0] == "&" else "\\" + found[0], text)
-    text = _LINE_START.sub(r"\1\\\2", text)
-    return _REFERENCE.sub(rf"\1{_BREAK}", _SIGN.sub(rf"\1{_BREAK}", text))
-
-
-def _code_span(text: str) -> str:
-    """Returns the text as inline code on one line, with a fence longer than any run of backticks in it."""
-    plain = " ".join(_CONTROL.sub(" ", text).split())
-    fence = "`" * (_longest_run(plain) + 1)
-    pad = " " if plain.startswith("`") or plain.endswith("`") else ""
-    return f"{fence}{pad}{plain}{pad}{fence}" if plain else ""
-
-
-def _code_block(text: str, language: str) -> str:
-    lines = _CONTROL.sub("", text.replace("\r\n", "\n").replace("\r", "\n")).strip("\n").split("\n")
-    shown = "\n".join(lines[:_MOST_SNIPPET_LINES]) + ("\n…" if len(lines) > _MOST_SNIPPET_LINES else "")
-    fence = "`" * max(3, _longest_run(shown) + 1)
-    return f"{fence}{language}\n{shown}\n{fence}"
-
-
-def _longest_run(text: str) -> int:
-    return max((len(run) for run in _BACKTICKS.findall(text)), default=0)
 
 
 def _address(url: str | None) -> str:

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from controlplane.access.access import Access, Requires, Resource
 from controlplane.access.idempotency import IdempotencyKey, idempotent
-from controlplane.organizations import invitations, members, resends
+from controlplane.organizations import invitations, members, sending
 from controlplane.organizations.items import InvitationItem
 from controlplane.organizations.store import MemberItem
 from controlplane.platform.core import clock, ids
@@ -117,7 +117,7 @@ async def create_invitation(
         idempotency_key,
         body,
         lambda legs: _invitation(
-            resends.create_invitation(access.user_id, access.membership, body.email, body.role, legs)
+            sending.create_invitation(access.user_id, access.membership, body.email, body.role, legs)
         ),
     )
 
@@ -132,7 +132,7 @@ async def delete_invitation(access: ChangesInvitation) -> DeletedInvitation:
 @router.post(
     "/v1/invitations/{invitationId}/resend", operation_id="resendInvitation", summary="Send an invitation again"
 )
-@refuses(members.OwnerRequired, resends.ResentTooOften)
+@refuses(members.OwnerRequired, sending.ResentTooOften)
 async def resend_invitation(access: ChangesInvitation) -> Invitation:
     """Renews a pending invitation for seven days from now, and sends its email again.
 
@@ -140,4 +140,4 @@ async def resend_invitation(access: ChangesInvitation) -> Invitation:
     after its creation. If this deployment sends no emails, the invitation is only renewed: send the person the link to
     the dashboard's invitations. Only an owner can send the invitation of an owner again.
     """
-    return _invitation(resends.resend_invitation(access.user_id, access.membership, access.resource.invitation_id))
+    return _invitation(sending.resend_invitation(access.user_id, access.membership, access.resource.invitation_id))

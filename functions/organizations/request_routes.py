@@ -28,7 +28,7 @@ class NothingRecorded(NotFound):
 
     message = (
         "Nothing is recorded about this request: it was answered and changed nothing, is more than 24 hours old, or "
-        "isn't one that you may ask about."
+        "you may not ask about it."
     )
 
 
@@ -45,7 +45,7 @@ async def get_request(
         ),
     ],
 ) -> DecidedRequest:
-    """Returns what was decided about a request of the organization in the last 24 hours, and why.
+    """Returns the decision on a request of the organization in the last 24 hours, with its reason.
 
     A refused request (4xx) has the rule that refused it, and the limits that applied to it. A request that changed
     something has the entries that it wrote in the audit log. Any credential can ask about the requests of its own

@@ -23,7 +23,7 @@ class RefusedProblem(Wire):
 
 
 class LimitsInForce(Wire):
-    """The limits of the caller when the request was refused, as far as the request got to know them."""
+    """The caller's limits when the request was refused: those that were determined before."""
 
     requests_per_minute: int = Field(ge=0, description="The credential's limit.", examples=[600])
     requests: int = Field(ge=1, description="The credential's requests in that minute, with this one.", examples=[17])

@@ -12,6 +12,7 @@ from controlplane.platform.core import ids
 from controlplane.platform.core.errors import Forbidden
 from controlplane.platform.http.app import ControlRouter
 from controlplane.platform.http.envelope import Answer, Page
+from controlplane.platform.http.pagination import Cursor, CursorCodec, Limit
 from controlplane.platform.http.route import refuses
 from organizations.schemas import (
     ActiveOrganization,
@@ -40,28 +41,31 @@ def _organization(membership: Membership) -> Organization:
 
 
 @router.get("/v1/organizations", operation_id="listOrganizations", summary="List organizations")
-async def list_organizations(access: ListsOrganizations) -> Page[OrganizationListItem]:
-    """Lists the caller's organizations, sorted by slug, on a single page.
+async def list_organizations(
+    access: ListsOrganizations, limit: Limit = 50, cursor: Cursor = None
+) -> Page[OrganizationListItem]:
+    """Lists the caller's organizations, sorted by slug.
 
     An API key gets only the organization it belongs to, with the role `admin`.
     """
     principal = access.principal
+    codec = CursorCodec(cursor, "listOrganizations", access.caller_id)
     memberships = (
         [key_organization(principal)]
         if principal.user_id is None
         else organizations.get_account(principal.user_id).memberships
     )
-    return Page(
-        [
-            OrganizationListItem(
-                organization_id=membership.organization_id,
-                organization_slug=membership.slug,
-                organization_name=membership.name,
-                role=membership.role,
-            )
-            for membership in sorted(memberships, key=lambda it: it.slug)
-        ]
-    )
+    page, following = codec.cut(memberships, limit, lambda it: it.slug)
+    listed = [
+        OrganizationListItem(
+            organization_id=membership.organization_id,
+            organization_slug=membership.slug,
+            organization_name=membership.name,
+            role=membership.role,
+        )
+        for membership in page
+    ]
+    return Page(listed, following)
 
 
 @router.post("/v1/organizations", operation_id="createOrganization", summary="Create an organization", status_code=201)

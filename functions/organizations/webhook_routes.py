@@ -15,7 +15,6 @@ from controlplane.notify.webhooks import (
     WebhookItem,
     WebhookLimitReached,
     check_events,
-    check_url,
 )
 from controlplane.platform.core.ids import WebhookId
 from controlplane.platform.core.urls import dashboard_base_url
@@ -78,13 +77,13 @@ async def create_webhook_endpoint(
 
     Deliveries are signed as Standard Webhooks defines. An organization can have up to 10 endpoints.
     """
-    url, events = check_url(body.url), check_events(body.events)
+    events = check_events(body.events)
 
     def create(legs: Mapping[str, Leg], secret: str) -> Answer[WebhookEndpointWithSecret]:
         made = webhooks.create_webhook(
             access.organization_id,
             name=body.name,
-            url=url,
+            url=body.url,
             format=body.format,
             events=events,
             secret=secret,
@@ -110,8 +109,6 @@ async def get_webhook_endpoint(access: ReadsWebhook) -> WebhookEndpoint:
 async def update_webhook_endpoint(access: WritesWebhook, body: WebhookEndpointUpdate) -> WebhookEndpoint:
     """Changes an endpoint. Pending deliveries are sent to the new URL, or fail if the endpoint is disabled."""
     changes: dict[str, Any] = body.model_dump(exclude_unset=True)
-    if "url" in changes:
-        changes["url"] = check_url(body.url)
     if "events" in changes:
         changes["events"] = list(check_events(body.events))
     return WebhookEndpoint.of(webhooks.update_webhook(access.resource, changes, access.user_id))

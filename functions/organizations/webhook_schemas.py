@@ -4,16 +4,18 @@ from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import Field
 
-from controlplane.notify.webhooks import DeliveryItem, WebhookItem
+from controlplane.notify.webhooks import DeliveryItem, WebhookItem, check_url
 from controlplane.platform.core.naming import Name
 from controlplane.platform.http.envelope import StrictWire, Wire
 from controlplane.platform.http.fields import OptionalTimestamp, Timestamp
+from controlplane.platform.http.validation import checked
 
 EventName = Literal[
     "finding.opened", "finding.resolved", "scan.completed", "key.created", "key.leaked", "member.joined", "credits.low"
 ]
 Url = Annotated[
     str,
+    checked(check_url),
     Field(
         min_length=1,
         max_length=1_000,

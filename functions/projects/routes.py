@@ -11,7 +11,7 @@ from controlplane.api_keys import rules as key_rules
 from controlplane.findings import vendors
 from controlplane.findings.vendors import VendorItem
 from controlplane.organizations.store import UnknownOrganization
-from controlplane.platform.core.errors import Forbidden, InvalidPayload
+from controlplane.platform.core.errors import Forbidden
 from controlplane.platform.core.ids import ProjectId
 from controlplane.platform.http.app import ControlRouter
 from controlplane.platform.http.envelope import Answer, Page
@@ -22,7 +22,7 @@ from controlplane.platform.table import keys
 from controlplane.platform.table.table import Leg, QueryPage
 from controlplane.projects import changes, rules
 from controlplane.projects import store as projects
-from controlplane.projects.items import Address, ProjectItem
+from controlplane.projects.items import ProjectItem
 from projects.schemas import (
     CreatedProject,
     DeletedProject,
@@ -57,7 +57,7 @@ VendorId = Annotated[
     Path(
         alias="vendorId",
         pattern=described(r"^[a-z0-9._-]{1,100}$", "Must be the ID of a vendor, such as segment"),
-        description="The `runtimeVendor.vendorId` of an inbox item.",
+        description="The `vendorId` of one of the project's vendors, or an ID of the catalog.",
         examples=["segment"],
     ),
 ]
@@ -92,7 +92,6 @@ async def create_project(
     The older body shape has `organizationId`, and `trustedOrigins` instead of `websites`. It returns the older project
     shape. A body that mixes both shapes is rejected with 400.
     """
-    addresses = _read_addresses(body)
     access.enter(body.organization_id or None)
     shape = ListedProject if body.is_older_shape else CreatedProject
 
@@ -102,7 +101,7 @@ async def create_project(
                 access.organization_id,
                 body.name,
                 region=body.region,
-                addresses=addresses,
+                addresses=body.addresses,
                 branding=body.consent.branding,
                 extra_legs=legs,
             )
@@ -180,9 +179,11 @@ async def delete_website(access: DeletesOfProject, website_id: WebsiteId) -> Del
 
 @router.get("/v1/projects/{projectId}/vendors", operation_id="listVendors", summary="List the vendors of a project")
 async def list_vendors(access: ListsVendors, limit: Limit = 50, cursor: Cursor = None) -> Page[ProjectVendor]:
-    """Lists the vendors that were detected on a project or decided on, ordered by `vendorId`.
+    """Lists the vendors that were seen on a project's websites or in its code, or decided on, ordered by `vendorId`.
 
-    A vendor that was decided on before any detection has null in the fields that detections set.
+    A scan adds those that it found to its project, and to others that are linked to the repository with the same branch
+    and root directory: `repositories` says where, and whether they wait for consent. A repository that is unlinked
+    disappears in the background. Unknown fields are null.
     """
 
     def read(project_id: ProjectId) -> tuple[CursorCodec, QueryPage[VendorItem]]:
@@ -196,10 +197,19 @@ async def list_vendors(access: ListsVendors, limit: Limit = 50, cursor: Cursor =
 @router.post(
     "/v1/projects/{projectId}/vendors/{vendorId}/decision", operation_id="decideVendor", summary="Decide about a vendor"
 )
+@refuses(vendors.UnknownVendor, vendors.DecisionLimitReached)
 async def decide_vendor(access: DecidesVendor, vendor_id: VendorId, body: VendorDecisionCreate) -> VendorDecision:
-    """Approves or ignores a vendor for a project, and resolves the vendor's finding in the inbox.
+    """Approves or ignores a vendor for a project, and resolves the vendor's runtime finding.
 
-    Later scans keep the decision. You can decide before any scan has found the vendor; `inboxItemId` is then null.
+    Later scans keep the decision.
+
+    Approving isn't a permission to load the vendor before consent. The runtime finding reopens if the vendor is seen
+    before consent again, and code findings stay open until the code changes, the vendor is ignored, or someone changes
+    their status. If it is ignored, the next scan also resolves open code findings about loading it, unless they
+    involve a vendor that isn't ignored.
+
+    A vendor of the catalog can be decided on before it is seen; `inboxItemId` is then null. A project can have
+    decisions on up to 400 vendors, all of which are in its public configuration.
     """
     state = vendors.STATES[body.decision]
     return VendorDecision(
@@ -211,46 +221,17 @@ async def decide_vendor(access: DecidesVendor, vendor_id: VendorId, body: Vendor
     )
 
 
-def _read_addresses(body: ProjectCreate) -> list[Address]:
-    """Returns the addresses of either shape of the body. Raises InvalidPayload, UnsupportedRegion, UnusableOrigin."""
-    given, consent = body.model_fields_set, body.consent
-    path, listed = ["websites"], body.websites
-    if "trusted_origins" in consent.model_fields_set:
-        if "websites" in given:
-            raise _contradiction(["consent", "trustedOrigins"], "Send websites alone; every website loads consent.")
-        path, listed = ["consent", "trustedOrigins"], consent.trusted_origins
-    if body.is_older_shape:
-        if "organization_id" not in given:
-            raise InvalidPayload.at(["organizationId"], "Required in a body with trustedOrigins.", "missing")
-        if "websites" in given or "trusted_origins" in consent.model_fields_set:
-            raise _contradiction(
-                path, "A body with organizationId or trustedOrigins must list its addresses in trustedOrigins only."
-            )
-        path, listed = ["trustedOrigins"], body.trusted_origins
-    rules.require_region(body.region)
-    return rules.parse_addresses(path, listed)
-
-
 def _read_change(body: ProjectUpdate) -> changes.ProjectChange:
-    """Converts the body. Raises InvalidPayload, UnusableOrigin."""
     given, consent = body.model_fields_set, body.consent
     change = changes.ProjectChange()
-    if "project_name" in given:
-        change["name"] = body.project_name
+    if name := body.project_name or body.name:
+        change["name"] = name
     if "description" in given:
         change["description"] = body.description
     if "branding" in consent.model_fields_set:
         change["branding"] = consent.branding
     if "websites" in given:
-        if "trusted_origins" in consent.model_fields_set:
-            raise _contradiction(["consent", "trustedOrigins"], "Send websites alone; every website loads consent.")
-        change["websites"] = rules.parse_addresses(["websites"], body.websites)
+        change["websites"] = [*dict.fromkeys(body.websites)]
     elif "trusted_origins" in consent.model_fields_set:
-        change["trusted_origins"] = rules.parse_addresses(["consent", "trustedOrigins"], consent.trusted_origins)
-    if not change:
-        raise InvalidPayload.at([], "Name at least one thing to change.", "empty")
+        change["trusted_origins"] = [*dict.fromkeys(consent.trusted_origins)]
     return change
-
-
-def _contradiction(path: list[str], message: str) -> InvalidPayload:
-    return InvalidPayload.at(path, message, "contradiction")

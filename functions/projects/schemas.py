@@ -3,22 +3,25 @@
 A project has two JSON shapes, one for each API generation. `Project` has the fields of both.
 """
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, ConfigDict, Field
-from pydantic_core import PydanticCustomError
+from pydantic import AfterValidator, ConfigDict, Field, PlainSerializer, PlainValidator
+from pydantic_core import PydanticCustomError, PydanticKnownError
 
 from controlplane.organizations.store import Membership
+from controlplane.platform.core.errors import Problems, problem
 from controlplane.platform.core.naming import Name
-from controlplane.platform.core.plans import REGIONS
 from controlplane.platform.core.settings import settings
-from controlplane.platform.core.urls import consent_runtime_url, project_page
+from controlplane.platform.core.urls import consent_backend_url, project_page
 from controlplane.platform.http.deprecations import CONSENT_ORIGINS, OLDER_PROJECT
-from controlplane.platform.http.envelope import Row, Wire
+from controlplane.platform.http.envelope import Changes, Row, Wire
 from controlplane.platform.http.fields import OptionalUrl, OrganizationId, OrganizationSlug, ProjectId, Timestamp, Url
+from controlplane.platform.http.validation import checked
 from controlplane.projects.changes import MAX_WEBSITES
-from controlplane.projects.items import NO_BRANDING, AddressKind, ConsentItem, ProjectItem, WebsiteItem
-from controlplane.projects.rules import BRANDINGS, MAX_DESCRIPTION
+from controlplane.projects.items import NO_BRANDING, Address, AddressKind, ConsentItem, ProjectItem, WebsiteItem
+from controlplane.projects.origins import InvalidOrigin, parse_origin
+from controlplane.projects.rules import BRANDINGS, MAX_DESCRIPTION, require_region
 
 
 def _known(branding: str) -> str:
@@ -27,8 +30,23 @@ def _known(branding: str) -> str:
     return branding
 
 
+def _parse_address(text: Any) -> Address:
+    if not isinstance(text, str):
+        raise PydanticKnownError("string_type")
+    try:
+        return parse_origin(text)
+    except InvalidOrigin as error:
+        raise PydanticCustomError("invalid_origin", "{reason}", {"reason": error.reason}) from None
+
+
 Branding = Annotated[str, AfterValidator(_known), Field(json_schema_extra={"enum": [*BRANDINGS]})]
-Addresses = Annotated[list[str], Field(max_length=MAX_WEBSITES, examples=[["example.com"]])]
+# A text in JSON.
+AddressText = Annotated[
+    Address,
+    PlainValidator(_parse_address, json_schema_input_type=str),
+    PlainSerializer(lambda address: address.origin, return_type=str),
+]
+Addresses = Annotated[list[AddressText], Field(max_length=MAX_WEBSITES, examples=[["example.com"]])]
 SomeAddresses = Annotated[Addresses, Field(min_length=1)]
 
 _ORIGIN_FORMS = (
@@ -36,6 +54,18 @@ _ORIGIN_FORMS = (
     "(`localhost:3000`, `web:3000`, `shop.test`), or an app origin with a custom scheme. Duplicates are ignored."
 )
 _BRANDING = f"The branding of the banner. `{NO_BRANDING}` needs a plan that includes `removeBranding`."
+
+
+_ALONE = "Send websites alone; every website loads consent."
+_MIXED = "A body with organizationId or trustedOrigins must list its addresses in trustedOrigins only."
+
+
+def _has_origins(given: Mapping[str, Any]) -> bool:
+    return isinstance(consent := given.get("consent"), dict) and "trusted_origins" in consent
+
+
+def _contradiction(path: list[str], message: str) -> dict[str, Any]:
+    return problem(path, message, "contradiction")
 
 
 class ConsentCreate(Wire):
@@ -50,6 +80,9 @@ class ConsentCreate(Wire):
     )
 
 
+_OLDER_FIELDS = {"organization_id", "trusted_origins"}
+
+
 class ProjectCreate(Wire):
     """A project to create, with its addresses in `websites` or in `consent.trustedOrigins`, not in both.
 
@@ -61,11 +94,10 @@ class ProjectCreate(Wire):
     name: Name = Field(
         description="The project's name. Determines the slug and the name of the consent instance.", examples=["Shop"]
     )
-    region: str = Field(
+    region: Annotated[str, checked(require_region)] = Field(
         min_length=1,
-        description="An `id` from `GET /v1/regions`.",
+        description="An `id` from `GET /v1/regions`: where the configuration of the consent instance is served.",
         examples=["eu-central"],
-        json_schema_extra={"enum": [*REGIONS]},
     )
     websites: SomeAddresses = Field(default_factory=list, description=_ORIGIN_FORMS)
     consent: ConsentCreate = Field(default_factory=ConsentCreate)
@@ -76,11 +108,31 @@ class ProjectCreate(Wire):
 
     @property
     def is_older_shape(self) -> bool:
-        return not self.model_fields_set.isdisjoint({"organization_id", "trusted_origins"})
+        return not self.model_fields_set.isdisjoint(_OLDER_FIELDS)
+
+    @property
+    def addresses(self) -> list[Address]:
+        """The addresses of either shape, each once."""
+        return [*dict.fromkeys([*self.websites, *self.consent.trusted_origins, *self.trusted_origins])]
+
+    @classmethod
+    def contradictions(cls, given: Mapping[str, Any]) -> Problems:
+        origins, has_both = ["consent", "trustedOrigins"], _has_origins(given) and "websites" in given
+        problems = [_contradiction(origins, _ALONE)] if has_both else []
+        if given.keys().isdisjoint(_OLDER_FIELDS):
+            return problems
+        if "organization_id" not in given:
+            problems.append(problem(["organizationId"], "Required in a body with trustedOrigins.", "missing"))
+        if "websites" in given or _has_origins(given):
+            problems.append(_contradiction(origins if _has_origins(given) else ["websites"], _MIXED))
+        return problems
 
 
-class ConsentUpdate(Wire):
+class ConsentUpdate(Changes):
     """Changes to a consent instance."""
+
+    # With another change of the project, it may be empty.
+    model_config = ConfigDict(json_schema_extra={})
 
     branding: Branding = Field(default_factory=str, description=_BRANDING, examples=[settings.library_brand])
     trusted_origins: Annotated[SomeAddresses, CONSENT_ORIGINS] = Field(
@@ -90,7 +142,7 @@ class ConsentUpdate(Wire):
     )
 
 
-class ProjectUpdate(Wire):
+class ProjectUpdate(Changes):
     """Changes to a project: at least one field. Omitted fields keep their values.
 
     The addresses are in `websites` or in `consent.trustedOrigins`, not in both.
@@ -99,6 +151,7 @@ class ProjectUpdate(Wire):
     project_name: Name = Field(
         default_factory=str, description="The new name. Also regenerates the slug.", examples=["Shop"]
     )
+    name: Name = Field(default_factory=str, description="The same as `projectName`.", examples=["Shop"])
     description: str | None = Field(
         None, description="The new description; null removes it.", max_length=MAX_DESCRIPTION, examples=["The web shop"]
     )
@@ -109,6 +162,19 @@ class ProjectUpdate(Wire):
         examples=[["example.com", "*.example.com"]],
     )
     consent: ConsentUpdate = Field(default_factory=ConsentUpdate)
+
+    @classmethod
+    def contradictions(cls, given: Mapping[str, Any]) -> Problems:
+        problems = []
+        if "websites" in given and _has_origins(given):
+            problems.append(_contradiction(["consent", "trustedOrigins"], _ALONE))
+        if given.keys() >= {"name", "project_name"} and _trimmed(given["name"]) != _trimmed(given["project_name"]):
+            problems.append(_contradiction(["name"], "projectName is another name. Send one of them."))
+        return problems
+
+
+def _trimmed(name: Any) -> Any:
+    return name.strip() if isinstance(name, str) else name
 
 
 # Fields that a project has in more than one response.
@@ -125,10 +191,16 @@ ProjectPage = Annotated[
 ConsentPage = Annotated[
     ProjectPage, Field(examples=["https://dashboard.assent.example/organizations/acme/projects/shop/consent"])
 ]
-RuntimeUrl = Annotated[
-    OptionalUrl, Field(description="The URL at which the consent runtime serves the instance.", examples=[None])
+BackendUrl = Annotated[
+    OptionalUrl,
+    Field(
+        description="The instance's URL in the project's region. Its configuration is at `/configuration` below it.",
+        examples=["https://api.assent.example/v1/consent-instances/ins_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"],
+    ),
 ]
-RuntimeVersion = Annotated[str, Field(description="The version of the consent runtime.", examples=["2.0.0"])]
+ConfigurationVersion = Annotated[
+    str, Field(description="The version of the instance's configuration.", examples=["9f2c41d7e05b8a36"])
+]
 ShownBranding = Annotated[
     str,
     Field(
@@ -168,9 +240,9 @@ class ListedConsent(Wire):
         description="The consent entries alone. Consent loads on audited websites too.", examples=[["example.com"]]
     )
     branding: ShownBranding
-    backend_url: RuntimeUrl = Field(alias="backendURL")
+    backend_url: BackendUrl = Field(alias="backendURL")
     dashboard_url: ConsentPage = Field(alias="dashboardURL")
-    backend_version: RuntimeVersion
+    backend_version: ConfigurationVersion
 
     @classmethod
     def of(cls, organization: Membership, project: ProjectItem, consent: ConsentItem) -> Self:
@@ -184,9 +256,9 @@ class ListedConsent(Wire):
             "instanceName": consent.name,
             "trustedOrigins": project.trusted_origins,
             "branding": consent.branding,
-            "backendURL": consent_runtime_url(consent.instance_id),
+            "backendURL": consent_backend_url(project.region, consent.instance_id),
             "dashboardURL": f"{page}/consent",
-            "backendVersion": settings.consent_runtime_version,
+            "backendVersion": project.version,
         }
 
 
@@ -198,9 +270,9 @@ class Consent(Wire):
         examples=[["example.com"]],
     )
     branding: ShownBranding
-    backend_url: RuntimeUrl
+    backend_url: BackendUrl
     dashboard_url: ConsentPage
-    version: RuntimeVersion
+    version: ConfigurationVersion
 
 
 class Products(Wire):
@@ -265,9 +337,9 @@ class CreatedProject(Wire):
         shown = consent and Consent.showing(
             consent,
             trusted_origins=project.trusted_origins,
-            backend_url=consent_runtime_url(consent.instance_id),
+            backend_url=consent_backend_url(project.region, consent.instance_id),
             dashboard_url=f"{page}/consent",
-            version=settings.consent_runtime_version,
+            version=project.version,
         )
         return cls.showing(
             project,
@@ -289,7 +361,9 @@ class Project(CreatedProject):
     project_name: DisplayName = Field(description="The same as `name`.")
     dashboard_url_older: ProjectPage = Field(description="The same as `dashboardUrl`.", alias="dashboardURL")
     products: Products
-    region: str = Field(description="The region in which the consent instance runs.", examples=["eu-central"])
+    region: str = Field(
+        description="The region in which the configuration of the consent instance is served.", examples=["eu-central"]
+    )
     created_at: Timestamp = Field(description="The time the project was created.")
 
     @classmethod

@@ -4,9 +4,10 @@ from typing import Literal, Self
 
 from pydantic import Field
 
+from controlplane.findings.items import CodeUse
 from controlplane.findings.vendors import ReviewState, VendorItem, VendorState
 from controlplane.platform.http.envelope import Wire
-from controlplane.platform.http.fields import OptionalTimestamp, ProjectId, VendorId
+from controlplane.platform.http.fields import OptionalTimestamp, ProjectId, Timestamp, VendorId
 
 _MOST_PAGES = 5
 
@@ -15,7 +16,9 @@ class VendorDecisionCreate(Wire):
     """A decision about a vendor."""
 
     decision: Literal["approve", "ignore"] = Field(
-        description="`approve` allows the vendor; `ignore` dismisses it.", examples=["approve"]
+        description="`approve`: the project may use the vendor after consent. `ignore`: don't raise findings about "
+        "loading it.",
+        examples=["approve"],
     )
 
 
@@ -35,7 +38,7 @@ class VendorDecision(Wire):
 
 
 class VendorEvidence(Wire):
-    """A summary of the evidence for a vendor. The vendor's inbox item has all of it."""
+    """A summary of the evidence for a vendor on websites. The vendor's inbox item has all of it."""
 
     count: int = Field(description="The number of pieces of evidence. Only the newest 20 are kept.", ge=0, examples=[2])
     pages: list[str] = Field(
@@ -47,8 +50,47 @@ class VendorEvidence(Wire):
     )
 
 
+class VendorPlace(Wire):
+    """A file that loads a vendor, or a package manifest that names it."""
+
+    path: str = Field(description="The path in the repository.", examples=["index.html"])
+    url: str = Field(
+        description="The file at the scanned commit.",
+        json_schema_extra={"format": "uri"},
+        examples=["https://github.com/acme/shop/blob/1f0c2b9/index.html"],
+    )
+    gated: bool | None = Field(
+        description="Whether the vendor waits for consent there. Null if that is unknown, and for manifests.",
+        examples=[False],
+    )
+    package: str | None = Field(description="The package that the manifest names.", examples=[None])
+
+
+class VendorInCode(Wire):
+    """A vendor in a repository, as the latest scan that could tell saw it."""
+
+    repository_id: str = Field(description="The repository's ID.", examples=["rep_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"])
+    repository_name: str = Field(description="The repository's name.", examples=["shop"])
+    scan_id: str = Field(description="The scan's ID.", examples=["scn_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"])
+    scanned_at: Timestamp = Field(description="The time of the scan.")
+    found: bool = Field(description="Whether the scan found the vendor. If not, an earlier one did.", examples=[True])
+    before_consent: bool = Field(description="Whether one of the places doesn't wait for consent.", examples=[True])
+    places: list[VendorPlace] = Field(
+        description="Some places, those without consent first. If the scan is locked or a preview: manifests and the "
+        "files of readable findings."
+    )
+
+    @classmethod
+    def of(cls, use: CodeUse) -> Self:
+        places = [VendorPlace.showing(place, url=use.url_of(place)) for place in use.places]
+        return cls.showing(use, found=bool(places), places=places)
+
+
 class ProjectVendor(Wire):
-    """A vendor that was detected on a project or decided on. Until it is detected, it has only its decision."""
+    """A vendor that was seen on a project's websites or in its code, or decided on.
+
+    Until the runtime detects it, it has no domain, no evidence, and no times.
+    """
 
     vendor_id: VendorId
     project_id: ProjectId
@@ -64,11 +106,15 @@ class ProjectVendor(Wire):
         examples=["inb_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"],
     )
     evidence: VendorEvidence
-    first_seen_at: OptionalTimestamp = Field(description="The time of the earliest detection.")
-    last_seen_at: OptionalTimestamp = Field(description="The time of the latest detection.")
+    first_seen_at: OptionalTimestamp = Field(description="The time of the earliest detection on a website.")
+    last_seen_at: OptionalTimestamp = Field(description="The time of the latest detection on a website.")
+    repositories: list[VendorInCode] = Field(
+        description="The linked repositories in which scans found the vendor, the latest first. Those of pull requests "
+        "don't count."
+    )
 
     @classmethod
     def of(cls, vendor: VendorItem) -> Self:
         pages = [piece.url for piece in vendor.evidence if piece.url]
         evidence = VendorEvidence.showing(vendor, count=len(vendor.evidence), pages=pages[:_MOST_PAGES])
-        return cls.showing(vendor, evidence=evidence)
+        return cls.showing(vendor, evidence=evidence, repositories=[VendorInCode.of(use) for use in vendor.code])

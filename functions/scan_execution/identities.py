@@ -1,6 +1,7 @@
 """Compares a scan with earlier ones: which of their findings it can judge, and which it found again."""
 
 from collections.abc import Collection, Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
 from controlplane.scans import findings, reads
@@ -9,6 +10,7 @@ from controlplane.scans.history import HistoryItem
 from controlplane.scans.items import Comparison, ScanItem
 from openassent_analysis import Finding
 from openassent_analysis.identities import WHOLE_PROJECT, covers, dependency
+from openassent_analysis.selection import EVERYTHING, Selection
 
 _MOST_FIXED = 50
 
@@ -23,8 +25,11 @@ class Unread(NamedTuple):
 class Sight(NamedTuple):
     """A scan's field of view: the files below `root_directory`, except those in `uncertain`.
 
-    linked: the projects that the repository is linked to. asks_for_consent: whether any file takes part in that.
-    read: the only files that the scan knows to exist or not, or None if it knows that of all.
+    linked: the projects that the repository is linked to.
+    asks_for_consent: whether any file takes part in asking visitors for consent.
+    read: the only files whose existence the scan knows about. None if it knows about all files.
+    selection: the project's settings.
+    silenced: the reasons, by fingerprint, of findings that these or a comment suppress.
     """
 
     project_id: str
@@ -33,17 +38,29 @@ class Sight(NamedTuple):
     linked: Collection[str]
     asks_for_consent: bool
     read: Collection[str] | None = None
+    selection: Selection = EVERYTHING
+    silenced: Mapping[str, str] = MappingProxyType({})
 
     def covers(self, path: str) -> bool:
         """Returns whether the scan knows all findings at the path, also because the file no longer exists."""
         if self.read is not None and path not in self.read:
             return path == WHOLE_PROJECT and self.asks_for_consent
-        return covers(path, self.uncertain, self.root_directory, asks_for_consent=self.asks_for_consent)
+        return covers(
+            path,
+            self.uncertain,
+            self.root_directory,
+            asks_for_consent=self.asks_for_consent,
+            selection=self.selection,
+        )
+
+    def knows(self, path: str) -> bool:
+        """Returns whether the scan knows what is in the file, also because it isn't in the scanned folder."""
+        return path not in self.uncertain and (self.read is None or path in self.read)
 
     def misses(self, known: HistoryItem) -> bool:
         """Returns whether a finding that the scan didn't report is gone: no other linked project still has it."""
         elsewhere = set(known.project_ids) & set(self.linked) - {self.project_id}
-        return not elsewhere and self.covers(known.path)
+        return not elsewhere and (known.fingerprint in self.silenced or self.covers(known.path))
 
 
 def found_again(

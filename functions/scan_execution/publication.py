@@ -3,8 +3,9 @@
 The scan of a pull request only keeps the findings that the production branch doesn't have. It publishes nothing and
 doesn't change the history of the repository's findings, because a pull request may never be merged.
 
-A project's decisions on vendors settle a finding if all of its vendors are decided on, and only if it is about loading
-them: approving a vendor doesn't approve sending it personal data. A person's later decision on the finding counts more.
+A project's decisions on vendors settle a finding if all of its vendors are ignored, and only if it is about loading
+them. Approving a vendor says that the project may use it, not that it may load before consent. A person's later
+decision on the finding counts more.
 
 Every step can be repeated: a worker that takes over after a crash does the same again, with the same result.
 """
@@ -16,23 +17,33 @@ from typing import NamedTuple
 from urllib.parse import quote
 
 from controlplane.code_host import repositories
-from controlplane.findings import inbox, publications, vendors
-from controlplane.findings.items import Discovery, Fix, LockedFindings, Resolution, VendorDecision
+from controlplane.findings import publications, vendors
+from controlplane.findings.fixes import Edit, Fix
+from controlplane.findings.items import Discovery, InboxItem, LockedFindings, Resolution, VendorDecision
 from controlplane.platform.queues.messages import dispatch
 from controlplane.platform.table.leases import Lease
 from controlplane.scans import findings
 from controlplane.scans.findings import MOST_ISSUES, FindingItem, FindingVendor, Location
 from controlplane.scans.history import Absence, HistoryItem, list_history, publish_late, put_history, resolve_gone
-from controlplane.scans.items import ScanItem
+from controlplane.scans.items import PREVIEW_FINDINGS, ScanItem
 from openassent_analysis import Analysis, Finding
 from openassent_analysis.catalogue import catalogue
+from openassent_analysis.findings import COMMENT, RULE, VENDOR, Suppression
 from openassent_analysis.fixes import Project, fix_for
 from openassent_analysis.identities import identify
+from openassent_analysis.selection import PROJECT_FILE
 from scan_execution import identities
 from scan_execution.identities import Baseline, Sight, Unread, read_baseline
+from scan_execution.uses import catalogue_vendor, publish_unlocked_uses, publish_uses
 
-# A decision is about loading a vendor. It doesn't excuse personal data or secrets in code that calls the vendor.
+# Ignoring a vendor is about loading it. It doesn't excuse personal data in code that calls the vendor.
 _CATEGORIES = frozenset({"trackers", "banner"})
+
+_SUPPRESSED_BY = {
+    COMMENT: "A comment in the code suppresses it:",
+    RULE: f"{PROJECT_FILE} suppresses it:",
+    VENDOR: f"{PROJECT_FILE} accepts the vendor:",
+}
 
 type Decisions = Mapping[str, VendorDecision]
 
@@ -54,15 +65,26 @@ class Identified(NamedTuple):
 def _identify(scan: ScanItem, result: Analysis, unread: Unread) -> Identified:
     sight = sight_of(scan, result, unread)
     history = list_history(scan.repository_id)
-    found = [*{finding.fingerprint: finding for finding in result.findings}.values()]
-    fingerprints = identify(found, history, sight.misses)
-    by_fingerprint = {fingerprints[finding.fingerprint]: finding for finding in found}
+    found = {finding.fingerprint: finding for finding in result.findings}
+    suppressed = {it.finding.fingerprint: it for it in result.suppressed if it.finding.fingerprint not in found}
+    # A suppressed finding keeps its identity, so that no other one continues it.
+    fingerprints = identify([*found.values(), *(it.finding for it in suppressed.values())], history, sight.misses)
+    by_fingerprint = {fingerprints[it]: finding for it, finding in found.items()}
+    sight = sight._replace(
+        silenced={fingerprints[it]: _silence(finding.suppression) for it, finding in suppressed.items()}
+    )
     current = {
         fingerprint: identities.found_again(scan, finding, fingerprint, history.get(fingerprint), sight.linked)
         for fingerprint, finding in by_fingerprint.items()
     }
     places = Counter(fingerprints[finding.fingerprint] for finding in result.findings)
     return Identified(sight, history, read_baseline(scan), by_fingerprint, current, places)
+
+
+def _silence(suppression: Suppression) -> str:
+    """Returns why an inbox item is resolved whose finding is suppressed."""
+    by = _SUPPRESSED_BY[suppression.kind]
+    return f"{by} {suppression.reason}"
 
 
 def publish_findings(scan: ScanItem, lease: Lease, result: Analysis, unread: Unread, project: Project) -> ScanItem:
@@ -78,6 +100,10 @@ def publish_findings(scan: ScanItem, lease: Lease, result: Analysis, unread: Unr
         replace(to_issue(scan, finding, current[it], project), is_new=baseline.scan is not None and it not in known)
         for it, finding in found.items()
     ]
+    may_be_hidden = issues[MOST_ISSUES:] if scan.access == "full" else issues
+    items = findings.find_items(scan, [issue.fingerprint for issue in may_be_hidden])
+    if scan.is_preview:
+        issues = _with_visible_first(issues, items)
     kept = issues[:MOST_ISSUES]
     recorded = history.keys() | {issue.fingerprint for issue in kept}
     put_history(
@@ -89,17 +115,33 @@ def publish_findings(scan: ScanItem, lease: Lease, result: Analysis, unread: Unr
         finding_count=len(result.findings),
         issue_count=len(kept),
         priority_counts=Counter(issue.priority for issue in kept),
+        preview_counts=Counter(issue.priority for issue in kept[:PREVIEW_FINDINGS]) if scan.is_preview else None,
     )
     visible = scan.visible_count
     decided = decisions_of(scan)
     dispatch(*publications.publish_findings([discovery_of(scan, it, decided, lease.attempt) for it in kept[:visible]]))
-    new = _refresh_hidden([(issue, discovery_of(scan, issue, decided, lease.attempt)) for issue in issues[visible:]])
+    raised = _refresh_hidden(
+        [(issue, discovery_of(scan, issue, decided, lease.attempt)) for issue in issues[visible:]], items
+    )
     _resolve_missing(scan, lease, sight, {**history, **current}, found=current)
-    announce_locked(scan, len(new & {issue.fingerprint for issue in kept}), lease.attempt)
+    publish_uses(scan, lease, kept[:visible], sight.knows)
+    announce_locked(scan, len(raised & {issue.fingerprint for issue in kept if issue.is_new}), lease.attempt)
     findings.delete_attempts_before(scan.scan_id, lease.attempt)
     if baseline.scan is None:
         return scan
-    return replace(scan, comparison=baseline.compare(current.keys(), sight, sum(issue.is_new for issue in kept)))
+    return replace(
+        scan, comparison=baseline.compare({*current, *sight.silenced}, sight, sum(issue.is_new for issue in kept))
+    )
+
+
+def _with_visible_first(issues: Sequence[FindingItem], items: Mapping[str, InboxItem]) -> list[FindingItem]:
+    """Returns the issues of a free preview, beginning with those that it shows. Both parts are the most urgent first.
+
+    It shows those that earlier scans showed, which have an inbox item, and then the most urgent. So a person can verify
+    a fix, and sees another finding for each one that is fixed, but not for one that is dismissed.
+    """
+    visible = {it.fingerprint for it in sorted(issues, key=lambda it: it.fingerprint not in items)[:PREVIEW_FINDINGS]}
+    return sorted(issues, key=lambda it: it.fingerprint not in visible)
 
 
 def compare(scan: ScanItem, lease: Lease, result: Analysis, unread: Unread, project: Project) -> ScanItem:
@@ -122,7 +164,7 @@ def compare(scan: ScanItem, lease: Lease, result: Analysis, unread: Unread, proj
         scan,
         finding_count=sum(places[issue.fingerprint] for issue in new),
         issue_count=len(kept),
-        comparison=baseline.compare(found.keys(), sight),
+        comparison=baseline.compare({*found, *sight.silenced}, sight),
     )
 
 
@@ -132,49 +174,48 @@ def sight_of(scan: ScanItem, result: Analysis, unread: Unread) -> Sight:
     linked = {link.project_id for link in repository.links} if repository else set()
     uncertain = result.uncertain.union(unread.paths)
     read = None if unread.is_complete else frozenset(result.paths)
-    return Sight(scan.project_id, scan.root_directory, uncertain, linked, result.asks_for_consent, read)
+    asks = result.asks_for_consent
+    return Sight(scan.project_id, scan.root_directory, uncertain, linked, asks, read, result.selection)
 
 
 def decisions_of(scan: ScanItem) -> Decisions:
     """Returns the project's decisions by the catalogue's vendor id. The last one on a vendor counts.
 
-    The runtime may use other ids than the catalogue. Then the vendor is found by domain: the id, if it is one, or the
-    domain from which the runtime saw the vendor loaded. A vendor that the catalogue doesn't contain is left out.
+    A vendor that the catalogue doesn't contain is left out.
     """
-    known, found = catalogue(), dict[str, VendorDecision]()
-    for decision, domain in sorted(vendors.list_decisions(scan.project_id), key=lambda it: it.decision.decided_at):
-        vendor_id = decision.vendor_id
-        vendor = known.vendors.get(vendor_id) or known.vendor_of(vendor_id) or known.vendor_of(domain or "")
-        if vendor is not None:
-            found[vendor.id] = decision
+    found = dict[str, VendorDecision]()
+    for listed in sorted(vendors.list_all_vendors(scan.project_id), key=lambda it: it.decided_at or ""):
+        vendor = catalogue_vendor(listed)
+        if vendor is not None and listed.decision is not None:
+            found[vendor.id] = listed.decision
     return found
 
 
 def discovery_of(scan: ScanItem, finding: FindingItem, decisions: Decisions, attempt: int = 0) -> Discovery:
-    """Returns the finding as an inbox discovery, settled if all vendors that it is about are decided on."""
+    """Returns the finding as an inbox discovery, settled if the project ignores all vendors that it is about."""
     discovery = findings.as_discovery(scan, finding)._replace(attempt=attempt)
     if finding.category not in _CATEGORIES or not finding.vendors:
         return discovery
-    if not all(vendor.id in decisions for vendor in finding.vendors):
+    decided = tuple(decisions[vendor.id] for vendor in finding.vendors if vendor.id in decisions)
+    discovery = discovery._replace(decisions=decided)
+    if len(decided) < len(finding.vendors) or any(decision.state != "ignored" for decision in decided):
         return discovery
-    decided = tuple(decisions[vendor.id] for vendor in finding.vendors)
-    said = ", ".join(f"{it.state} {vendor.name}" for it, vendor in zip(decided, finding.vendors, strict=True))
-    return discovery._replace(settled=True, settled_reason=f"The project {said}.", decisions=decided)
+    names = ", ".join(vendor.name for vendor in finding.vendors)
+    return discovery._replace(settled=True, settled_reason=f"The project ignored {names}.")
 
 
-def _refresh_hidden(hidden: Sequence[tuple[FindingItem, Discovery]]) -> set[str]:
+def _refresh_hidden(hidden: Sequence[tuple[FindingItem, Discovery]], items: Mapping[str, InboxItem]) -> set[str]:
     """Reopens or settles items of findings that the scan doesn't show. Returns the fingerprints of those without one.
 
-    Findings that are settled by decisions aren't returned.
+    Findings that are settled by decisions aren't returned. items: by fingerprint.
     """
-    items = inbox.find_items(discovery.item_id for _, discovery in hidden)
     new = set()
     for finding, discovery in hidden:
-        item = items.get(discovery.item_id)
+        item = items.get(finding.fingerprint)
         if item is None:
             if not discovery.settled:
                 new.add(finding.fingerprint)
-        elif item.status == "resolved" or (item.status == "open" and discovery.settled):
+        elif item.status == "resolved" or item.dismissed_until or (item.status == "open" and discovery.settled):
             dispatch(*publications.refresh_status(discovery))
     return new
 
@@ -193,7 +234,7 @@ def _resolve_missing(
     ]
     put_history(lease, [*gone, *elsewhere])
     earlier = [it for it in history.values() if it.unsettled]
-    dispatch(*resolve_gone(scan, lease, [*gone, *earlier]))
+    dispatch(*resolve_gone(scan, lease, [*gone, *earlier], sight.silenced))
 
 
 def to_issue(scan: ScanItem, finding: Finding, known: HistoryItem, project: Project) -> FindingItem:
@@ -216,7 +257,7 @@ def to_issue(scan: ScanItem, finding: Finding, known: HistoryItem, project: Proj
         first_seen_at=known.first_seen_at,
         vendors=tuple(FindingVendor(it.id, it.name, it.domains[0].partition("/")[0]) for it in vendors_of),
         confidence=finding.confidence,
-        fix=None if fix is None else Fix(*fix),
+        fix=None if fix is None else Fix(*fix[:4], tuple(Edit(*it) for it in fix.edits)),
     )
 
 
@@ -224,13 +265,13 @@ def to_issue(scan: ScanItem, finding: Finding, known: HistoryItem, project: Proj
 
 
 def announce_locked(scan: ScanItem, new_count: int, attempt: int) -> None:
-    """Puts one item into the inbox for the repository's new findings that the locked scan hides, without their content.
+    """Puts one item into the inbox for the scan's new findings that it hides, without their content.
 
-    Resolves the item if there is nothing to announce: the scan has no new findings, or isn't locked. A free preview
-    announces nothing, because its own report says how many findings are hidden.
+    Resolves the item if there is nothing to announce. A repository's first scan announces nothing, because its report
+    says how many findings are hidden.
     """
     notice = _notice(scan, new_count)._replace(attempt=attempt)
-    if scan.access == "locked" and new_count:
+    if new_count:
         dispatch(*publications.publish_findings([notice]))
         return
     reason = f"Scan {scan.scan_id} has no new locked findings."
@@ -238,11 +279,12 @@ def announce_locked(scan: ScanItem, new_count: int, attempt: int) -> None:
 
 
 def publish_unlocked(scan: ScanItem) -> None:
-    """Publishes all findings of the unlocked scan, and resolves the item that announced them."""
+    """Publishes all findings of the unlocked scan and its vendors, and resolves the item that announced them."""
     decided = decisions_of(scan)
     readable = findings.list_findings(scan.scan_id, scan.findings_attempt, scan.visible_count)
     told = publish_late(scan, {it.fingerprint: discovery_of(scan, it, decided) for it in readable})
     reason = f"The findings of scan {scan.scan_id} were unlocked."
+    publish_unlocked_uses(scan)
     withdrawn = publications.withdraw(_notice(scan, 0).item_id, Resolution(scan.scan_id, scan.created_at, reason))
     dispatch(*told, *withdrawn)
 

@@ -8,8 +8,9 @@ says what it left out.
 import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from itertools import chain, islice
 from pathlib import Path
 from typing import Final
 
@@ -30,18 +31,20 @@ from controlplane.scans.execution import PermanentFailure, code_host_errors, run
 from controlplane.scans.items import Coverage, CoveredKind, Failure, ScanItem, Stage, UnknownScan
 from controlplane.scans.reads import stored_leg
 from openassent_analysis import Analysis
+from openassent_analysis.catalogue import own_vendors
 from openassent_analysis.files import NOT_ANALYZED
+from openassent_analysis.findings import ENDS
 from openassent_analysis.fixes import Project
-from openassent_analysis.inventory.inventories import Inventory
 from openassent_analysis.inventory.listing import Listing
-from openassent_analysis.inventory.stocktaking import take_inventory, with_loads
+from openassent_analysis.inventory.stocktaking import Inventory, take_inventory, with_loads
 from openassent_analysis.kinds import with_not_assessed
 from openassent_analysis.report import ANOTHER_LOOK, Answer, Examine, Request
-from openassent_analysis.result import ENDS
 from openassent_analysis.sandbox import Sandbox
+from openassent_analysis.selection import PROJECT_FILE, knowing
 from scan_execution import folders, workspace
 from scan_execution.identities import Unread
 from scan_execution.publication import compare, publish_findings, publish_unlocked
+from scan_execution.selecting import Selecting
 from scan_execution.workspace import ArchiveInvalid, ArchiveTooLarge, Limits, Unpacked
 
 # The function's timeout in template.yaml: any invocation still running by then has been killed.
@@ -52,6 +55,7 @@ _GONE = Failure("REPOSITORY_GONE", "The repository is no longer connected.")
 # Each report is a write to the scan and its three indexes.
 SECONDS_BETWEEN_REPORTS: Final = 5.0
 _LONGEST_PATH = 300
+_MOST_NOTES = 20
 _ADVICE = (
     "Leave large folders out of the archive with export-ignore in .gitattributes, or scan a checkout with "
     "`assent scan local`."
@@ -65,30 +69,45 @@ def execute_scan(message: ExecuteScan, connect_host: Callable[[int], CodeHost] =
 
     def run(lease: Lease, scan: ScanItem) -> None:
         # The child starts while the archive is downloaded.
-        with folders.scan_folder() as folder, Sandbox(_analysis_limits()) as sandbox:
-            _run(lease, scan, folder, connect_host, sandbox.examine)
+        with folders.scan_folder() as folder, Sandbox(_analysis_limits()) as sandbox, ExitStack() as stack:
+            _run(lease, scan, connect_host, folder=folder, examine=sandbox.examine, stack=stack)
 
     run_attempt(scan_id, lambda: execution.acquire_scan(scan_id, LEASE_SECONDS), run)
 
 
-def _run(lease: Lease, scan: ScanItem, folder: Path, connect_host: Callable[[int], CodeHost], examine: Examine) -> None:
+def _run(
+    lease: Lease,
+    scan: ScanItem,
+    connect_host: Callable[[int], CodeHost],
+    *,
+    folder: Path,
+    examine: Examine,
+    stack: ExitStack,
+) -> None:
+    """Runs the stages. stack: keeps the project's own vendors known until it is closed."""
     stages, listing = Stages(lease, scan), Listing()
     with stages.run("fetch"):
         repository = repositories.find_repository(scan.repository_id)
         if repository is None:
             raise PermanentFailure(_GONE)
-        unpacked = _fetch(scan, repository, folder, connect_host, listing)
+        selecting = Selecting(listing, folder, examine)
+        unpacked = _fetch(scan, repository, folder, connect_host, selecting)
+        selecting.read_settings()
         skipped = unpacked.skipped + Counter({NOT_ANALYZED: listing.only_manifests})
         lacks_files = bool(unpacked.cut or listing.left_out)
         listing.truncated |= unpacked.cut is not None
+    selection = listing.selection
+    stack.enter_context(own_vendors(selection.vendors))
     with stages.run("inventory"):
-        inventory = take_inventory(listing, unpacked.files, folder, examine)
+        inventory = take_inventory(listing, unpacked.files, folder, knowing(examine, selection.vendors))
         stages.keep(inventory)
     with stages.run("analyze"):
         to_analyze = unpacked.files - skipped.total()
         name = f"{repository.owner}/{repository.name}"
         counting = stages.counting(examine, to_analyze)
-        result = openassent_analysis.analyze_folder(folder, counting, _analysis_limits(), name, lacks_files=lacks_files)
+        result = openassent_analysis.analyze_folder(
+            folder, counting, _analysis_limits(), name, lacks_files=lacks_files, selection=selection
+        )
         skipped.update(result.skipped)
         inventory = with_loads(inventory, result.loads)
         stages.keep(inventory)
@@ -96,12 +115,21 @@ def _run(lease: Lease, scan: ScanItem, folder: Path, connect_host: Callable[[int
     shutil.rmtree(folder, ignore_errors=True)
     with stages.run("publish"):
         scan = unlocks.with_paid_access(replace(scan, rules_version=openassent_analysis.rules_version()))
-        project = Project.of(inventory)
+        project = Project.of(inventory, result)
         store = publish_findings if scan.cause.pull_request_number is None else compare
         unread = Unread(listing.unread, is_complete=unpacked.cut is None and not listing.has_more_unread)
         scan = store(scan, lease, result, unread, project)
     incomplete = _describe_omissions(unpacked, listing, result)
-    coverage = Coverage(unpacked.files, result.files_analyzed, dict(skipped), _kinds(result, listing), incomplete)
+    coverage = Coverage(
+        unpacked.files,
+        result.files_analyzed,
+        dict(skipped),
+        _kinds(result, listing),
+        incomplete,
+        _skipped_examples(listing, result),
+        suppressed=_suppressed(result),
+        notes=_notes(selecting.problem, result),
+    )
     _complete(scan, lease, coverage)
 
 
@@ -110,6 +138,20 @@ def _kinds(result: openassent_analysis.Analysis, listing: Listing) -> tuple[Cove
     kinds = with_not_assessed(result.kinds, listing.not_assessed).items()
     covered = (CoveredKind(name, kind.analyzed, kind.not_assessed) for name, kind in kinds)
     return tuple(sorted(covered, key=lambda it: (-it.analyzed_files - it.unassessed_files, it.name)))
+
+
+def _suppressed(result: Analysis) -> dict[str, dict[str, int]]:
+    """Returns the number of suppressed findings by kind of suppression and by rule."""
+    by_kind: dict[str, Counter[str]] = {}
+    for it in result.suppressed:
+        by_kind.setdefault(it.suppression.kind, Counter())[it.finding.rule_id] += 1
+    return {kind: dict(counts) for kind, counts in by_kind.items()}
+
+
+def _notes(problem: str | None, result: Analysis) -> tuple[str, ...]:
+    """Returns what is wrong with the repository's settings and comments, for people."""
+    notes = (f"{_shown(note.path)}, line {note.line}: {note.text}" for note in result.notes)
+    return tuple(islice(chain([f"{problem} The scan ignored it."] if problem else [], notes), _MOST_NOTES))
 
 
 def _complete(scan: ScanItem, lease: Lease, coverage: Coverage) -> None:
@@ -129,7 +171,7 @@ def _fetch(
     repository: RepositoryItem,
     folder: Path,
     connect_host: Callable[[int], CodeHost],
-    listing: Listing,
+    selecting: Selecting,
 ) -> Unpacked:
     """Downloads the commit, lists its files, and unpacks those that are read. Raises PermanentFailure, Postponed."""
     with code_host_errors(repository.installation_id):
@@ -140,8 +182,9 @@ def _fetch(
                 folder,
                 limits=_archive_limits(),
                 root_directory=scan.root_directory,
-                reason_to_skip=listing.take,
-                leave_out=listing.leave_out,
+                root_file=PROJECT_FILE,
+                reason_to_skip=selecting.take,
+                leave_out=selecting.listing.leave_out,
             )
         except ArchiveTooLarge as error:
             raise PermanentFailure(_nothing_left(error, scan.root_directory)) from error
@@ -238,11 +281,17 @@ def _describe_omissions(unpacked: Unpacked, listing: Listing, result: Analysis) 
     if unpacked.cut:
         said.append(f"{_reason(unpacked.cut.limit)}: files after {_shown(unpacked.cut.last_path)} weren't read.")
     skipped = unpacked.skipped + result.skipped
-    examples = {reason: paths[0] for reason, paths in result.skipped_examples.items()} | listing.left_out
+    examples = _skipped_examples(listing, result)
     for reason in sorted(ENDS & skipped.keys()):
         counted = "1 file wasn't" if skipped[reason] == 1 else f"{skipped[reason]:,} files weren't"
         said.append(f"{_reason(reason)}: {counted} analyzed, beginning with {_shown(examples[reason])}.")
     return " ".join(said) or None
+
+
+def _skipped_examples(listing: Listing, result: Analysis) -> dict[str, str]:
+    """Returns the path of a skipped file by reason."""
+    analyzed = {reason: paths[0] for reason, paths in result.skipped_examples.items()}
+    return listing.skipped_examples | analyzed | listing.left_out
 
 
 def _nothing_left(error: ArchiveTooLarge, root_directory: str | None) -> Failure:

@@ -95,21 +95,22 @@ def unpack(
     *,
     limits: Limits = DEFAULT_LIMITS,
     root_directory: str | None = None,
+    root_file: str | None = None,
     reason_to_skip: Callable[[str, int], str | None] = _skip_none,
     leave_out: Callable[[str, str], None] = _forget,
 ) -> Unpacked:
     """Writes the archive's files below `folder`, without the top-level folder that a code host adds.
 
-    root_directory: writes only files below it; paths stay relative to the repository. reason_to_skip: gets each
-    file's path and size, and returns why to skip it, or None. leave_out: gets the path of each file that exists but
-    isn't written, and the reason, if it isn't from `reason_to_skip`.
+    root_directory: writes only files below it, and `root_file`; paths stay relative to the repository. reason_to_skip:
+    gets each file's path and size, and returns why to skip it, or None. leave_out: gets the path of each file that
+    exists but isn't written, and the reason, if it isn't from `reason_to_skip`.
 
     The pieces can end with ArchiveTooLarge. Raises that if it was made to be too large, or if no file was written
     before its limit; ArchiveInvalid; and any other error from reading the pieces.
     """
     stream = _Stream(pieces, limits.unpacked_bytes)
     root = PurePosixPath(root_directory).parts if root_directory else ()
-    unpacking = _Unpacking(stream, folder, limits, root, reason_to_skip, leave_out)
+    unpacking = _Unpacking(stream, folder, limits, root, root_file, reason_to_skip, leave_out)
     cut = unpacking.run()
     return Unpacked(unpacking.files, unpacking.skipped, cut)
 
@@ -171,6 +172,7 @@ class _Unpacking:
     _folder: Path
     _limits: Limits
     _root: tuple[str, ...]
+    _root_file: str | None
     _reason_to_skip: Callable[[str, int], str | None]
     _leave_out: Callable[[str, str], None]
     files: int = 0
@@ -255,7 +257,7 @@ class _Unpacking:
             self._skip_padded(size)
             return
         parts = PurePosixPath(name).parts[1:]
-        if parts[: len(self._root)] != self._root:
+        if parts[: len(self._root)] != self._root and parts != (self._root_file,):
             self._is_past_root = self.files > 0
             self._skip_padded(size)
             return

@@ -64,7 +64,5 @@ def _find_target(subject: Subject | None, request: RequestItem, connect_host: Ca
 
 
 def _access(target: Target, plan: str) -> Access:
-    """Returns the scan's access: a free preview for a repository's first scan, then full or locked by plan."""
-    if not target.repository.preview_used:
-        return "free-preview"
-    return "full" if PLANS[plan].full_scans else "locked"
+    """Returns full access if the plan has it, except for a repository's first scan, which is a free preview."""
+    return "full" if target.repository.preview_used and PLANS[plan].full_scans else "free-preview"

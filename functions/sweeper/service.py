@@ -1,4 +1,4 @@
-"""The rules of `sweeper`: which work of crashed processes is finished, and in which order.
+"""The rules of `sweeper`: which work is due, or was left by a crashed process, and in which order it is done.
 
 Every step is idempotent and may run concurrently with the process that it takes for dead: conditional writes in the
 store decide. Expiry needs no step: readers of invitations, device requests, tokens, and stored responses check the
@@ -15,6 +15,7 @@ from controlplane.platform.queues import messages
 from controlplane.platform.queues.sweep_runs import Step, SweepRun
 from controlplane.scans import queue
 from controlplane.scans.failures import recover_scans
+from sweeper.advisories import match_advisories
 
 # The function's timeout in template.yaml is longer, so that the entry in progress when time runs out can still finish.
 SWEEP_SECONDS = 38
@@ -25,6 +26,7 @@ STEPS: dict[str, Step] = {
     "RecoveredScans": recover_scans,
     "ScheduledScans": queue.queue_scheduled,
     "StartedScans": queue.start_queued,
+    "MatchedRepositories": match_advisories,
     "FinishedDeletions": cleanup.finish_deletions,
 }
 

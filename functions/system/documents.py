@@ -15,9 +15,11 @@ from fastapi import Response
 from controlplane.platform.core.errors import RouteNotFound
 from controlplane.platform.core.settings import settings
 from controlplane.platform.core.urls import dashboard_base_url, public_base_url
+from controlplane.platform.http.conditional import is_current
 
 _REFERENCE = Path(__file__).parent / "reference"
 _ERRORS = "errors"
+_RULES = "rules"
 # Placeholders in the files for the API's address, the dashboard's address, and the contact email address.
 _API_ADDRESS = "https://api.assent.example"
 _PAGES_ADDRESS = "https://dashboard.assent.example"
@@ -83,10 +85,21 @@ def _negotiate(markdown: str, page: str, accept: str, if_none_match: str | None)
 def get_file(name: str, accept: str, if_none_match: str | None) -> Response:
     """Returns a file of the reference by name. Raises RouteNotFound if there is no such file.
 
-    The errors, to which every error response leads, are HTML or Markdown, whichever the client prefers.
+    The errors, to which every error response leads, are HTML or Markdown, whichever the client prefers. The rules are a
+    page that lists them.
     """
     if name == _ERRORS:
         return _negotiate(f"{_ERRORS}.md", f"{_ERRORS}.html", accept, if_none_match)
+    if name == _RULES:
+        return _answer(_REFERENCE / f"{_RULES}.html", if_none_match)
+    if name not in _names() or (name != _SHOWN and Path(name).suffix not in {".md", *_HASHED}):
+        raise RouteNotFound
+    return _answer(_REFERENCE / name, if_none_match)
+
+
+def get_rule(rule_id: str, if_none_match: str | None) -> Response:
+    """Returns the page of a rule. Raises RouteNotFound if there is no such rule."""
+    name = f"rule.{rule_id}.html"
     if name not in _names():
         raise RouteNotFound
     return _answer(_REFERENCE / name, if_none_match)
@@ -94,9 +107,8 @@ def get_file(name: str, accept: str, if_none_match: str | None) -> Response:
 
 @lru_cache
 def _names() -> frozenset[str]:
-    """Returns the names of the files that are served below /docs."""
-    names = (path.name.removesuffix(_PACKED) for path in _REFERENCE.iterdir())
-    return frozenset(name for name in names if name == _SHOWN or Path(name).suffix in {".md", *_HASHED})
+    """Returns the names of all files of the reference."""
+    return frozenset(path.name.removesuffix(_PACKED) for path in _REFERENCE.iterdir())
 
 
 def _prefers_markdown(accept: str) -> bool:
@@ -145,10 +157,11 @@ def _written(address: str, suffix: str) -> str:
 
 def _answer(path: Path, if_none_match: str | None) -> Response:
     """Returns the file, or 304 if the client's copy is current."""
-    content, etag = _read(path, public_base_url(), dashboard_base_url(), settings.contact_email or _MAIL_ADDRESS)
+    contact = settings.contact
+    address = contact if contact and "://" not in contact else _MAIL_ADDRESS
+    content, etag = _read(path, public_base_url(), dashboard_base_url(), address)
     kept = "public, max-age=31536000, immutable" if path.suffix in _HASHED else "public, max-age=300"
     headers = {**_HEADERS, "cache-control": kept, "etag": etag, "vary": "Accept-Encoding"}
-    known = {tag.strip().removeprefix("W/") for tag in (if_none_match or "").split(",")}
-    if known & {etag.removeprefix("W/"), "*"}:
+    if is_current(if_none_match, etag):
         return Response(status_code=304, headers=headers)
     return Response(content, headers={**headers, "content-type": _MEDIA_TYPES[path.suffix]})

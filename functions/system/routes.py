@@ -1,16 +1,18 @@
 """Routes of `system`: health, regions, the calling credential, and the documents that describe the service."""
 
 import json
-from functools import cache
 from typing import Annotated, Any
 
 from fastapi import Header, Path, Response
 
 from controlplane.access.access import Access, Requires
 from controlplane.code_host.signed_requests import Delivery, SignedByGithub
-from controlplane.platform.core.errors import RouteNotFound
-from controlplane.platform.core.plans import REGIONS
+from controlplane.platform.core.errors import RouteNotFound, UnknownCursor
+from controlplane.platform.core.settings import settings
 from controlplane.platform.http.app import ControlRouter
+from controlplane.platform.http.conditional import IfNoneMatch
+from controlplane.platform.http.envelope import Page
+from controlplane.platform.http.pagination import Cursor, Limit
 from controlplane.platform.http.route import refuses
 from system import documents, service, webhooks
 from system.schemas import (
@@ -28,14 +30,6 @@ router = ControlRouter(tags=["System"])
 _KEPT_A_WHILE = {"Cache-Control": "public, max-age=300"}
 
 AnyCredential = Annotated[Access[None], Requires(projects="untouched")]
-IfNoneMatch = Annotated[
-    str | None,
-    Header(
-        alias="If-None-Match",
-        description="The `ETag` of the client's copy. If it is current, the response is 304.",
-        examples=['W/"5d41402abc4b2a76b9719d911017c592"'],
-    ),
-]
 # Content negotiation isn't documented per operation.
 Accept = Annotated[str, Header(include_in_schema=False)]
 
@@ -48,15 +42,17 @@ async def get_health() -> Health:
     return Health(ok=True, database=Database(ok=True))
 
 
-@cache
-def _regions() -> list[Region]:
-    return [Region(id=region, label=label) for region, label in REGIONS.items()]
-
-
 @router.get("/v1/regions", operation_id="listRegions", summary="List regions")
-async def list_regions() -> list[Region]:
-    """Lists the regions in which a project can be created."""
-    return _regions()
+async def list_regions(limit: Limit = 50, cursor: Cursor = None) -> Page[Region]:
+    """Lists the regions of this deployment, in which a project can be created."""
+    regions = [Region.showing(region) for region in settings.regions]
+    # The list isn't a secret, so its cursors aren't signed: each is the last region's ID.
+    starts = {region.id: place for place, region in enumerate(regions, 1)}
+    if cursor is not None and cursor not in starts:
+        raise UnknownCursor
+    start = starts[cursor] if cursor else 0
+    page = regions[start : start + limit]
+    return Page(page, page[-1].id if start + limit < len(regions) else None)
 
 
 @router.get("/v1/me", operation_id="getMe", summary="Show the calling credential")
@@ -146,8 +142,14 @@ async def show_reference(accept: Accept = "", if_none_match: IfNoneMatch = None)
 async def get_reference_file(
     file_name: Annotated[str, Path(alias="fileName")], accept: Accept = "", if_none_match: IfNoneMatch = None
 ) -> Response:
-    """Returns a file of the reference: an operation (`createProject.md`), the errors, a script, or a style."""
+    """Returns a file of the reference: an operation (`createProject.md`), the errors, rules, a script, or a style."""
     return documents.get_file(file_name, accept, if_none_match)
+
+
+@router.get("/docs/rules/{ruleId}", operation_id="showRule", include_in_schema=False)
+async def show_rule(rule_id: Annotated[str, Path(alias="ruleId")], if_none_match: IfNoneMatch = None) -> Response:
+    """Returns the page of a rule of the code audit."""
+    return documents.get_rule(rule_id, if_none_match)
 
 
 @router.get("/llms.txt", operation_id="listForAgents", include_in_schema=False)

@@ -23,7 +23,7 @@ class Health(Wire):
 
 
 class Region(Wire):
-    """A region in which consent instances run."""
+    """A region in which the configurations of consent instances are served."""
 
     id: str = Field(description="The `region` to send when creating a project.", examples=["eu-central"])
     label: str = Field(description="The display name.", examples=["Europe (Frankfurt)"])
@@ -86,6 +86,6 @@ class CallingCredential(Wire):
 
 
 class ReceivedWebhook(Wire):
-    """The result of a webhook. If it isn't accepted, it was accepted before, or nothing follows from it."""
+    """The result of a webhook. If it isn't accepted, it is a duplicate, or the service doesn't react to such events."""
 
     accepted: bool = Field(description="Whether the webhook was accepted now.", examples=[True])

@@ -1,5 +1,6 @@
 """The stand-in's REST API: the App and its installations, repositories, issues, pull requests, and check runs."""
 
+import re
 from datetime import datetime
 from typing import Annotated, Any, Literal
 from urllib.parse import urlencode
@@ -11,7 +12,7 @@ from pydantic import BaseModel, Field
 from local.github import shapes
 from local.github.host import API, Base, Host, HostRoute, Installed, Page, check_app, check_person, repository
 from local.github.records import Denied, PullRequest
-from local.github.repositories import GitRepository
+from local.github.repositories import Change, GitRepository
 from local.github.setup import installation_id
 from local.github.stand_in import PERMISSIONS, StandIn
 from local.pages import moment
@@ -25,6 +26,7 @@ _TEXT_LIMIT = 65_535
 Readable = Annotated[GitRepository, repository("contents")]
 WithIssues = Annotated[GitRepository, repository("issues")]
 Reviewed = Annotated[GitRepository, repository("pull_requests")]
+Reviews = Annotated[GitRepository, repository("pull_requests", "write")]
 WithChecks = Annotated[GitRepository, repository("checks")]
 Checked = Annotated[GitRepository, repository("checks", "write")]
 WritesIssues = Annotated[GitRepository, repository("issues", "write")]
@@ -62,6 +64,22 @@ class CheckRunCreate(CheckRunUpdate):
 
 class CommentText(BaseModel):
     body: str = Field(max_length=_TEXT_LIMIT + 1, pattern=r"\S")
+
+
+class ReviewComment(BaseModel):
+    path: str
+    body: str = Field(max_length=_TEXT_LIMIT + 1, pattern=r"\S")
+    line: int
+    start_line: int | None = None
+    side: Literal["RIGHT"]
+    start_side: Literal["RIGHT"] | None = None
+
+
+class NewReview(BaseModel):
+    commit_id: str
+    event: Literal["COMMENT"]
+    body: str = Field(max_length=_TEXT_LIMIT + 1, pattern=r"\S")
+    comments: list[ReviewComment] = []
 
 
 @router.get("/app", dependencies=_APP)
@@ -175,7 +193,7 @@ def list_issues(
 
 @router.post(_REPOSITORY + "/issues", status_code=201)
 def create_issue(host: Host, found: WritesIssues, sent: NewIssue, base: Base) -> dict[str, Any]:
-    stored = host.issues.create(found.owner, found.name, sent.title, sent.body, sent.labels)
+    stored = host.create_issue(found.owner, found.name, sent.title, sent.body, sent.labels)
     return shapes.issue(found, stored, base)
 
 
@@ -204,6 +222,41 @@ def describe(found: GitRepository, it: PullRequest, base: str) -> dict[str, Any]
     if head is None or target is None:
         raise Denied
     return shapes.pull_request(found, it, head.sha, target.sha, base)
+
+
+@router.get(_REPOSITORY + "/pulls/{pull_number}/files")
+def list_files(host: Host, found: Reviewed, pull_number: int, page: Page) -> list[Any]:
+    return [shapes.changed_file(it) for it in page.of(_changes(host, found, pull_number))]
+
+
+def _changes(host: StandIn, found: GitRepository, number: int) -> list[Change]:
+    it = host.reviews.read(found.owner, found.name).get_pull_request(number)
+    return found.changes(f"refs/heads/{it.base}", f"refs/pull/{number}/head")
+
+
+@router.get(_REPOSITORY + "/pulls/{pull_number}/reviews")
+def list_reviews(host: Host, found: Reviewed, pull_number: int, page: Page, base: Base) -> list[Any]:
+    stored = host.reviews.read(found.owner, found.name).reviews
+    return [shapes.review(found, it, base) for it in page.of([it for it in stored if it.number == pull_number])]
+
+
+@router.post(_REPOSITORY + "/pulls/{pull_number}/reviews")
+def create_review(host: Host, found: Reviews, pull_number: int, sent: NewReview, base: Base) -> dict[str, Any]:
+    patches = {it.path: it.patch for it in _changes(host, found, pull_number)}
+    if not all(_is_in_a_hunk(it, patches.get(it.path, "")) for it in sent.comments):
+        raise Denied(422, "Unprocessable Entity")
+    comments = [it.model_dump(exclude_unset=True) for it in sent.comments]
+    with host.reviews.change(found.owner, found.name) as records:
+        return shapes.review(found, records.add_review(pull_number, sent.body, sent.commit_id, comments), base)
+
+
+def _is_in_a_hunk(comment: ReviewComment, patch: str) -> bool:
+    """Returns whether all lines of the comment are in one hunk of the new version, as GitHub demands."""
+    first = comment.line if comment.start_line is None else comment.start_line
+    for start, count in re.findall(r"^@@ -\S+ \+(\d+),?(\d*) @@", patch, re.MULTILINE):
+        if int(start) <= first <= comment.line < int(start) + int(count or 1):
+            return True
+    return False
 
 
 @router.post(_REPOSITORY + "/check-runs", status_code=201)

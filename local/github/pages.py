@@ -107,7 +107,7 @@ def show_issue(view: View, number: int) -> HTMLResponse:
 
 @router.post(_REPOSITORY + "/issues/{number}/state")
 def set_issue_state(view: View, number: int, fields: Fields) -> RedirectResponse:
-    issue = view.host.issues.set_state(*view.names, number, "closed" if fields.get("state") == "closed" else "open")
+    issue = view.host.set_issue_state(*view.names, number, "closed" if fields.get("state") == "closed" else "open")
     view.webhooks.issue(view.repository, issue, view.base)
     return view.go(f"issues/{number}")
 
@@ -148,7 +148,8 @@ def show_pull_request(view: View, number: int) -> HTMLResponse:
     sha = head.sha if head else ""
     runs = [run for run in view.records.check_runs if run.head_sha == sha]
     comments = [comment for comment in view.records.comments if comment.number == number]
-    return view.show("pull", f"#{number} {it.title}", it=it, sha=sha, runs=runs, comments=comments)
+    reviews = [review for review in view.records.reviews if review.number == number]
+    return view.show("pull", f"#{number} {it.title}", it=it, sha=sha, runs=runs, comments=comments, reviews=reviews)
 
 
 @router.post(_REPOSITORY + "/pull/{number}/push")

@@ -1,4 +1,4 @@
-"""Issues, pull requests, comments, and check runs on disk: <root>/<owner>/<name>.json has those of one repository."""
+"""Issues, pull requests, comments, reviews, and check runs on disk, in <root>/<owner>/<name>.json."""
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -56,6 +56,17 @@ class Comment:
 
 
 @dataclass(frozen=True, slots=True)
+class Review:
+    """A review of a pull request, with its comments as they were sent."""
+
+    review_id: int
+    number: int
+    body: str
+    commit_id: str
+    comments: list[dict[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
 class CheckRun:
     """A check run. `output` is the last one that was sent, and `annotations` are all of them."""
 
@@ -80,9 +91,15 @@ class Records:
     pull_requests: list[PullRequest] = field(default_factory=list)
     comments: list[Comment] = field(default_factory=list)
     check_runs: list[CheckRun] = field(default_factory=list)
+    reviews: list[Review] = field(default_factory=list)
 
     def next_number(self) -> int:
         return 1 + len(self.issues) + len(self.pull_requests)
+
+    def add_issue(self, title: str, body: str | None, labels: Sequence[str]) -> StoredIssue:
+        now = int(clock.now())
+        self.issues.append(StoredIssue(self.next_number(), title, body, [*labels], now, now))
+        return self.issues[-1]
 
     def get_issue(self, number: int) -> StoredIssue:
         return _get(self.issues, lambda it: it.number == number)
@@ -108,6 +125,12 @@ class Records:
 
     def edit_comment(self, comment_id: int, body: str) -> Comment:
         return _change(self.comments, _get(self.comments, lambda it: it.comment_id == comment_id), body=body)
+
+    def add_review(self, number: int, body: str, commit_id: str, comments: list[dict[str, Any]]) -> Review:
+        self.get_pull_request(number)
+        review = Review(1 + len(self.reviews), number, body, commit_id, comments)
+        self.reviews.append(review)
+        return review
 
     def put_check_run(self, check_run_id: int | None, sent: dict[str, Any]) -> CheckRun:
         """Creates a check run, or updates the one with that id."""
@@ -167,26 +190,3 @@ class Store:
 
     def _path(self, owner: str, name: str) -> Path:
         return self._root / owner / f"{name}.json"
-
-
-class Issues:
-    """The issues in a store."""
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
-
-    def create(self, owner: str, name: str, title: str, body: str | None, labels: Sequence[str]) -> StoredIssue:
-        now = int(clock.now())
-        with self._store.change(owner, name) as records:
-            issue = StoredIssue(records.next_number(), title, body, [*labels], now, now)
-            records.issues.append(issue)
-        return issue
-
-    def set_state(self, owner: str, name: str, number: int, state: str) -> StoredIssue:
-        """Closes or reopens the issue. Raises Denied if it doesn't exist."""
-        with self._store.change(owner, name) as records:
-            return records.set_issue_state(number, state)
-
-    def list(self, owner: str, name: str) -> list[StoredIssue]:
-        """Returns the issues, oldest first."""
-        return self._store.read(owner, name).issues

@@ -18,6 +18,7 @@ _ENVIRONMENT = {
     "GIT_CONFIG_GLOBAL": os.devnull,
     "GIT_TERMINAL_PROMPT": "0",
 }
+_STATUSES = {"A": "added", "D": "removed", "M": "modified"}
 _PERSON = "Demo Shop <developers@demo-shop.example> 1767603600 +0000"
 
 
@@ -28,6 +29,14 @@ class GitFailed(Exception):
 class Commit(NamedTuple):
     sha: str
     parents: tuple[str, ...]
+
+
+class Change(NamedTuple):
+    """A file that differs between two commits. status: as GitHub names it. patch: its hunks."""
+
+    path: str
+    status: str
+    patch: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +76,16 @@ class GitRepository:
             return _run(["--git-dir", str(self.path), "cat-file", "blob", f"{sha}:{path}"])
         except GitFailed:
             return None
+
+    def changes(self, base: str, head: str) -> list[Change]:
+        """Returns the files that the head changes since it left the base, in the order of their paths."""
+        listed = self._git("diff", "--name-status", "--no-renames", "-z", f"{base}...{head}").split("\0")
+        found = []
+        for status, path in zip(listed[::2], listed[1::2], strict=False):
+            patch = self._git("diff", "--no-renames", f"{base}...{head}", "--", f":(top,literal){path}")
+            _, at, hunks = patch.partition("\n@@")
+            found.append(Change(path, _STATUSES.get(status, "changed"), f"{at}{hunks}".strip("\n")))
+        return found
 
     def commit_files(self, ref: str, files: Mapping[str, str], message: str, start: str | None = None) -> str:
         """Adds a commit to the ref, with these files changed. start: where a new ref begins. Returns the SHA."""

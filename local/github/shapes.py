@@ -5,8 +5,8 @@ base: the URL of the stand-in's pages.
 
 from typing import Any
 
-from local.github.records import CheckRun, Comment, PullRequest, StoredIssue
-from local.github.repositories import GitRepository, stable_id
+from local.github.records import CheckRun, Comment, PullRequest, Review, StoredIssue
+from local.github.repositories import Change, GitRepository, stable_id
 from local.github.setup import APP_ID, APP_SLUG
 from local.pages import moment
 
@@ -84,6 +84,15 @@ def pull_request(found: GitRepository, it: PullRequest, head: str, target: str, 
 def comment(found: GitRepository, it: Comment, base: str) -> dict[str, Any]:
     url = f"{base}/{found.full_name}/pull/{it.number}#issuecomment-{it.comment_id}"
     return {"id": it.comment_id, "body": it.body, "html_url": url, "created_at": moment(it.created_seconds)}
+
+
+def review(found: GitRepository, it: Review, base: str) -> dict[str, Any]:
+    url = f"{base}/{found.full_name}/pull/{it.number}#pullrequestreview-{it.review_id}"
+    return {"id": it.review_id, "body": it.body, "state": "COMMENTED", "commit_id": it.commit_id, "html_url": url}
+
+
+def changed_file(it: Change) -> dict[str, Any]:
+    return {"filename": it.path, "status": it.status} | ({"patch": it.patch} if it.patch else {})
 
 
 def check_run(found: GitRepository, it: CheckRun, base: str) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """The state of the stand-in: repositories, issues, tokens, and who may do what. It speaks no HTTP; `app` does."""
 
 import secrets
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -13,7 +13,7 @@ from joserfc.errors import JoseError
 from joserfc.jwk import RSAKey
 
 from controlplane.platform.core import clock
-from local.github.records import Denied, Issues, PullRequest, Store, StoredIssue
+from local.github.records import Denied, PullRequest, Store, StoredIssue
 from local.github.repositories import GitRepository, Repositories, stable_id
 from local.github.setup import APP_ID, CLIENT_ID, client_secret_file, key_file
 
@@ -22,7 +22,7 @@ PERMISSIONS = {
     "contents": "read",
     "issues": "write",
     "metadata": "read",
-    "pull_requests": "read",
+    "pull_requests": "write",
 }
 _TOKEN_SECONDS = 3600
 _PERSONS_TOKEN_SECONDS = 8 * 3600
@@ -93,7 +93,6 @@ class StandIn:
     def __init__(self, root: Path) -> None:
         self.repositories = Repositories(root / "repositories")
         self.reviews = Store(root / "records")
-        self.issues = Issues(self.reviews)
         self.accounts = Accounts()
         self.download_url: str | None = None
         """Where archives are served from. None: by the host that was asked."""
@@ -176,7 +175,17 @@ class StandIn:
         return [it for it in self.repositories.list() if it.owner == token.owner]
 
     def list_issues(self, owner: str, name: str) -> list[StoredIssue]:
-        return self.issues.list(owner, name)
+        """Returns the issues, oldest first."""
+        return self.reviews.read(owner, name).issues
+
+    def create_issue(self, owner: str, name: str, title: str, body: str | None, labels: Sequence[str]) -> StoredIssue:
+        with self.reviews.change(owner, name) as records:
+            return records.add_issue(title, body, labels)
+
+    def set_issue_state(self, owner: str, name: str, number: int, state: str) -> StoredIssue:
+        """Closes or reopens the issue. Raises Denied if it doesn't exist."""
+        with self.reviews.change(owner, name) as records:
+            return records.set_issue_state(number, state)
 
     def revoke_tokens(self) -> None:
         self._tokens.clear()

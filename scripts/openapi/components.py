@@ -1,6 +1,5 @@
 """The components that operations share: collected while the operations are described."""
 
-from http import HTTPStatus
 from typing import Any
 
 from scripts.openapi.errors import ErrorResponse
@@ -40,7 +39,7 @@ class Components:
         """Returns references to the error responses by status, and the names of the operation's own errors."""
         found: Object = {}
         for error in errors:
-            name = HTTPStatus(error.status).phrase.title().replace(" ", "")
+            name = f"E{error.status}"  # Short: there are ten references in each operation.
             new = {"description": "", "content": {"application/json": {"schema": schema, "examples": {}}}}
             response = self.responses[place].setdefault(name, new)
             if f"`{error.code}`" not in response["description"]:
@@ -53,7 +52,10 @@ class Components:
         return found, [error.name for error in errors if "." in error.name]
 
     def parameter(self, parameter: Object) -> Object:
-        """Returns a reference. If a different component has the name, the new one stays inline in its operation."""
+        """Returns a reference. If different components have its names, the parameter stays inline in its operation."""
         name = parameter["name"].replace("-", "")
         name = name[0].upper() + name[1:]
-        return reference("parameters", name) if self.parameters.setdefault(name, parameter) == parameter else parameter
+        for free in (name, f"{name}In{parameter['in'].title()}"):
+            if self.parameters.setdefault(free, parameter) == parameter:
+                return reference("parameters", free)
+        return parameter

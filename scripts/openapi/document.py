@@ -5,16 +5,17 @@ import json
 from pathlib import Path
 from typing import Any
 
+import yaml
 from fastapi.openapi.utils import get_openapi
 
 from controlplane.platform.core.scopes import API_KEY_SCOPES, SCOPES
 from controlplane.platform.http import deprecations
 from controlplane.platform.http.route import routes_of
 from scripts.openapi.components import FAILURES, OAUTH, Components, header_name
-from scripts.openapi.documents import documents
 from scripts.openapi.operations import finish
-from scripts.openapi.schemas import REFERENCE, enumerations
+from scripts.openapi.schemas import REFERENCE, Schema, enumerations
 from scripts.openapi.texts import ABOUT, FIXED
+from system import service
 
 ROOT = Path(__file__).parents[2]
 
@@ -47,7 +48,7 @@ def describe() -> dict[str, Any]:
         "paths": paths,
         "x-common-headers": FIXED["x-common-headers"],
         "components": _components(components),
-        "x-oauth": {"error": FIXED["x-oauth-error"], "responses": dict(sorted(components.responses[OAUTH].items()))},
+        "x-oauth": {**FIXED["x-oauth"], "responses": dict(sorted(components.responses[OAUTH].items()))},
     }
     written = json.dumps(document)
     for name in enumerations():
@@ -106,3 +107,47 @@ def _components(components: Components) -> dict[str, Any]:
         "responses": dict(sorted(components.responses[FAILURES].items())),
         "schemas": dict(sorted(components.schemas.collected.items())),
     }
+
+
+_SARIF_LOG = {
+    "$schema": "https://docs.oasis-open.org/sarif/sarif/v2.1.0/os/schemas/sarif-schema-2.1.0.json",
+    "version": "2.1.0",
+    "runs": [{"tool": {"driver": {"name": "Assent", "rules": []}}, "results": []}],
+}
+_TYPES: dict[type, Schema] = {
+    bool: {"type": "boolean"},
+    int: {"type": "integer", "minimum": 0},
+    str: {"type": "string"},
+}
+
+
+def _schema(value: Any, texts: dict[str, str], at: str = "") -> Schema:
+    """Returns the schema of a document's part. An object whose fields have no texts is left open."""
+    about: Schema = {"description": texts[at]} if at in texts else {}
+    inside = f"{at}." if at else ""
+    if isinstance(value, list):
+        items = {"type": "object" if value and isinstance(value[0], dict) else "string"}
+        return {"type": "array", "items": items, **about, "examples": [value]}
+    if not isinstance(value, dict):
+        address = {"format": "uri"} if str(value).startswith("https://") else {}
+        return {**_TYPES[type(value)], **address, **about, "examples": [value]}
+    if f"{inside}*" in texts:
+        each = _schema(next(iter(value.values())), texts, f"{inside}*")
+        return {"type": "object", **about, "additionalProperties": each, "examples": [dict([*value.items()][:1])]}
+    if any(name.startswith(inside) for name in texts if name):
+        fields = {name: _schema(part, texts, inside + name) for name, part in value.items()}
+        return {"type": "object", **about, "required": [*fields], "properties": fields}
+    return {"type": "object", **about, "examples": [value]}
+
+
+def documents(info: dict[str, Any]) -> dict[str, tuple[str, Schema]]:
+    """Returns, by operation: the component's name, and its schema."""
+    summary = {name: info[name] for name in ("title", "version", "summary")}
+    values = {
+        "getOpenapi": {"openapi": "3.1.0", "info": summary, "paths": {}},
+        "getAuthorizationServer": service.describe_authorization_server(),
+        "getScanSarif": _SARIF_LOG,
+        "getAgentFeedback": service.describe_feedback(),
+    }
+    described = yaml.safe_load(Path(__file__).with_name("documents.yaml").read_text(encoding="utf-8"))
+    return {name: (it["component"], _schema(values[name], it["texts"])) for name, it in described.items()}

@@ -1,13 +1,21 @@
 """One operation of the document: FastAPI's description, completed and ordered."""
 
+import typing
+from http import HTTPStatus
+
+from fastapi import Response
+from pydantic import BaseModel
+
 from controlplane.access.access import Requires
 from controlplane.access.anonymous import Anonymous
 from controlplane.platform.core.roles import RANK
+from controlplane.platform.http import deprecations
+from controlplane.platform.http.envelope import Answer, Page
+from controlplane.platform.http.reader import DRY_RUN
 from controlplane.platform.http.route import ControlRoute
-from scripts.openapi import errors, requests, responses
-from scripts.openapi.components import FAILURES, OAUTH, Components, Object
-from scripts.openapi.schemas import reference
-from scripts.openapi.texts import FIXED
+from scripts.openapi import errors, examples, requests
+from scripts.openapi.components import FAILURES, OAUTH, Components, Object, headers
+from scripts.openapi.schemas import REFERENCE, fields_of, reference, serialized, tidy
 
 
 def finish(route: ControlRoute, operation: Object, components: Components) -> Object:
@@ -31,16 +39,15 @@ def finish(route: ControlRoute, operation: Object, components: Components) -> Ob
     if "requestBody" in operation:
         finished["requestBody"] = requests.body(operation, components)
     failures, names = components.failures(errors.enveloped(route, operation), FAILURES, reference("ErrorEnvelope"))
-    finished["responses"] = {**responses.successes(route, operation, components), **failures}
+    finished["responses"] = {**successes(route, operation, components), **failures}
     if names:
         finished["x-errors"] = names
     if (anonymous := route.requirements_as(Anonymous)) and anonymous.dialects:
         # Not as a second media type of the body: generated clients then lack one of the two, or don't compile.
         failures, names = components.failures(errors.in_oauth(route), OAUTH, {"$ref": "#/x-oauth/error"})
         finished["x-form-encoded"] = {
-            "description": FIXED["x-form-encoded"],
-            "requestBody": requests.form(route),
-            "responses": {**responses.bare(route), **failures},
+            "requestBody": requests.form(route, components),
+            "responses": {**bare(route), **failures},
             "x-errors": names,
         }
     return finished
@@ -89,3 +96,95 @@ def _needs(route: ControlRoute) -> str:
     roles = _roles(route)
     role = f", of an {' or '.join(roles)}" if roles else ""
     return f"Needs {credential} with the scope {scopes}{role}."
+
+
+_JSON = "application/json"
+_FASTAPI_DESCRIPTION = "Successful Response"
+_DEFAULT_DESCRIPTIONS = {"DELETE": "Deleted.", "PATCH": "The updated resource.", "PUT": "Saved."}
+_WITHOUT_BODY = {HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED}
+
+
+def successes(route: ControlRoute, operation: Object, components: Components) -> Object:
+    """Returns the default success and those that the route declares, by status."""
+    default = route.status_code or HTTPStatus.OK
+    statuses = {default, *(int(status) for status in route.responses)}
+    found = {}
+    for status in sorted(statuses):
+        declared = route.responses.get(status, {})
+        response: Object = {
+            "description": declared.get("description") or _description(route, status),
+            **headers(*_headers(operation), *declared.get("headers", {}), *_deprecation_headers(route)),
+        }
+        if status not in _WITHOUT_BODY:
+            response["content"] = {_JSON: _response_body(route, operation["operationId"], components)}
+        found[str(int(status))] = response
+    return found
+
+
+def _description(route: ControlRoute, status: int) -> str:
+    if route.response_description != _FASTAPI_DESCRIPTION:
+        return route.response_description
+    if status == HTTPStatus.CREATED:
+        return "Created."
+    if typing.get_origin(route.return_type) is Page:
+        return "One page of the list."
+    return _DEFAULT_DESCRIPTIONS.get(next(iter(route.methods or {""})), "The result.")
+
+
+def _headers(operation: Object) -> list[str]:
+    parameters = {parameter["name"] for parameter in operation.get("parameters", ())}
+    return ["Idempotency-Replayed"] * ("Idempotency-Key" in parameters) + ["Dry-Run"] * (DRY_RUN in parameters)
+
+
+def _deprecation_headers(route: ControlRoute) -> tuple[str, ...]:
+    """Returns the headers of the operation's responses, if requests can use something deprecated."""
+    model = route.body_field.field_info.annotation if route.body_field is not None else None
+    declared = isinstance(model, type) and issubclass(model, BaseModel) and any(deprecations.declared_in(model))
+    return ("Deprecation", "Sunset", "Link") if route.deprecation is not None or declared else ()
+
+
+def _response_body(route: ControlRoute, operation_id: str, components: Components) -> Object:
+    """Returns the schema of a response's body, with examples if it has several forms."""
+    if route.return_type is Response:
+        name, schema = components.documents[operation_id]
+        components.schemas.add({name: schema})
+        return {"schema": reference(name)}
+    return _enveloped(route, operation_id, components)
+
+
+def _enveloped(route: ControlRoute, operation_id: str, components: Components) -> Object:
+    contents_type = route.return_type
+    if typing.get_origin(contents_type) is Answer:
+        (contents_type,) = typing.get_args(contents_type)
+    origin = typing.get_origin(contents_type)
+    if origin in (Page, list):
+        contents_type = typing.get_args(contents_type)[0]
+    contents = components.schemas.of(contents_type)
+    name = contents["$ref"].removeprefix(REFERENCE)
+    if origin in (Page, list):
+        contents = {"type": "array", "description": "The items.", "items": contents}
+        name = name.removeprefix("Listed").removesuffix("ListItem")
+    properties: Object = {"success": reference("Success"), "data": contents}
+    rest = {}
+    if origin is Page:
+        properties["pagination"] = reference("Pagination")
+        rest = {"pagination": {"nextCursor": None, "hasMore": False}}
+    shown = examples.of_response(operation_id, contents, components.schemas)
+    for example in shown.get("examples", {}).values():
+        example["value"] = {"success": True, "data": example["value"], **rest}
+    name += "Page" if origin is Page else "List" if origin is list else "Envelope"
+    about, required = "A success.", [*properties]
+    if route.body_model is not None and route.body_model.model_config.get("extra") != "forbid":
+        name = f"{name}WithWarnings"
+        properties["warnings"] = reference("Warnings")
+    envelope = {"type": "object", "description": about, "required": required, "properties": properties}
+    components.schemas.add({name: envelope}, sent=True)
+    return {"schema": reference(name), **shown}
+
+
+def bare(route: ControlRoute) -> Object:
+    """Returns the success of form-encoded requests, by status: without the envelope, with OAuth's field names."""
+    model: type[BaseModel] = route.return_type  # type: ignore[assignment]
+    schema = {**tidy(serialized(model, by_alias=False), sent=True), "properties": fields_of(model)}
+    schema["description"] = "The response to a form-encoded request: without the envelope, with OAuth's field names."
+    return {str(int(HTTPStatus.OK)): {"description": "Done.", "content": {_JSON: {"schema": schema}}}}

@@ -9,7 +9,7 @@ from controlplane.access.anonymous import Anonymous
 from controlplane.platform.http.route import ControlRoute
 from scripts.openapi import examples
 from scripts.openapi.components import Components, Object
-from scripts.openapi.schemas import Schema, Schemas, tidy, without_null
+from scripts.openapi.schemas import Schema, fields_of, tidy, without_null
 from scripts.openapi.texts import FIXED
 
 _JSON = "application/json"
@@ -30,7 +30,7 @@ def parameter(described: Object) -> Object:
     return {
         "name": described["name"],
         "in": described["in"],
-        "required": described.get("required", False),
+        **({"required": True} if described.get("required") else {}),
         "description": description,
         "schema": schema,
         "example": example,
@@ -45,33 +45,28 @@ def body(operation: Object, components: Components) -> Object:
     return {"required": described.get("required", False), "content": {_JSON: {"schema": schema, **shown}}}
 
 
-def form(route: ControlRoute) -> Object:
-    """Returns the request body as OAuth's form, without references to components."""
+def form(route: ControlRoute, components: Components) -> Object:
+    """Returns the request body as OAuth's form, whose fields refer to those of the body in JSON."""
     ((media_type, dialect),) = route.requirements_as(Anonymous).dialects.items()  # type: ignore[union-attr]
     model: type[BaseModel] = route.body_field.field_info.annotation  # type: ignore[union-attr, assignment]
     schema = _form(model, media_type, getattr(dialect, "required", ()))
-    shown = examples.of_request(route.operation_id or "", schema, Schemas(), oauth=True)
+    shown = examples.of_request(route.operation_id or "", schema, components.schemas, oauth=True)
     return {"required": True, "content": {media_type: {"schema": schema, **shown}}}
 
 
 def _form(model: type[BaseModel], media_type: str, required: tuple[str, ...]) -> Schema:
-    form: Schema = _in_snake_case(tidy(model.model_json_schema(by_alias=False)))
+    form: Schema = _in_snake_case(tidy(model.model_json_schema()))
     form["description"] = f"The same with OAuth's field names, for `{media_type}`."
     form["required"] = [*dict.fromkeys([*required, *form.get("required", ())])]
     form["properties"] = {
-        name: _field(part, required=name in form["required"]) for name, part in form["properties"].items()
+        name: _field(field, required=name in form["required"]) for name, field in fields_of(model).items()
     }
     return form
 
 
-def _field(schema: Schema, *, required: bool) -> Schema:
+def _field(field: Schema, *, required: bool) -> Schema:
     """Returns a field's schema in a form: never null, and empty if it is omitted (RFC 6749 section 3.2)."""
-    schema = {key: value for key, value in without_null(schema).items() if key != "default"}
-    if not required:
-        schema.pop("minLength", None)
-        if "pattern" in schema:
-            schema["pattern"] = f"^$|{schema['pattern']}"
-    return schema
+    return {"type": "string", **(field if required else {"anyOf": [field, {"maxLength": 0}]})}
 
 
 def _in_snake_case(schema: Any) -> Any:

@@ -2,7 +2,7 @@
 
 from typing import Any, get_args
 
-from pydantic import TypeAdapter
+from pydantic import BaseModel, TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import core_schema
 
@@ -13,7 +13,8 @@ from controlplane.platform.core.acting import ActorKind
 from controlplane.platform.core.acting import Source as ActionSource
 from controlplane.platform.core.actions import Action
 from controlplane.platform.core.errors import CATALOG
-from controlplane.platform.core.plans import PLANS, REGIONS
+from controlplane.platform.core.naming import Name
+from controlplane.platform.core.plans import PLANS
 from controlplane.platform.core.priorities import Priority
 from controlplane.platform.core.roles import Role
 from controlplane.platform.core.schedules import Schedule
@@ -25,6 +26,7 @@ from controlplane.scans.items import Status as ScanStatus
 from openassent_analysis.findings import CATEGORIES, SEVERITIES
 from organizations.request_schemas import Decision
 from organizations.webhook_schemas import EventName
+from scripts.openapi.texts import FIXED
 
 type Schema = dict[str, Any]
 
@@ -57,8 +59,7 @@ _ENUMERATIONS: dict[str, tuple[str, tuple[Any, ...]]] = {
     "Schedule": ("How often a repository is scanned automatically.", get_args(Schedule)),
     "OverLimitName": ("A limit of the plan that the organization exceeds.", ("apiKeys", "projects")),
     "Stage": ("A stage of a scan.", get_args(Stage)),
-    "StageStatus": ("The status of a scan's stage.", ("pending", "running", "completed", "failed")),
-    "RegionId": ("A region that a project can be created in.", (*REGIONS,)),
+    "StageStatus": ("The status of a scan's stage.", ("pending", "running", "completed", "failed", "canceled")),
     "ScanAccess": ("How much of a scan's findings is shown.", get_args(Access)),
     "SessionKind": ("The kind of session.", ("session", "device", "token")),
     "UnlockStatus": ("Whether the unlock was new.", ("unlocked", "already-unlocked")),
@@ -74,47 +75,20 @@ _ENUMERATIONS: dict[str, tuple[str, tuple[Any, ...]]] = {
     "AddressKind": ("The kind of address.", get_args(AddressKind)),
 }
 
-# Enumerations in requests, where no other values are allowed.
-_TAKEN = {
-    "Action",
-    "Branding",
-    "Decision",
-    "EventName",
-    "FeedbackCategory",
-    "FeedbackSurface",
-    "InboxSource",
-    "InboxStatus",
-    "KeyScope",
-    "Priority",
-    "RegionId",
-    "Role",
-    "ScanStatus",
-    "Schedule",
-    "WebhookFormat",
-    "WebhookStatus",
-}
-# Unions of response schemas, with the values of `status` that tell their variants apart, if it does.
-_UNIONS: dict[tuple[str, ...], tuple[str, str, tuple[str, ...]]] = {
-    ("ScanStarted", "ScanStarting", "ScanNotStarted"): (
-        "ScanStart",
-        "The state of a scan's start. `status` tells which.",
-        ("started", "starting", "failed"),
-    ),
-    ("CreatedProject", "ListedProject"): ("AnyCreatedProject", "The created project, in the shape of the request.", ()),
-}
-
-# Schemas that have all fields of another one, and more.
-_EXTENDED = {
-    "InboxItemDetail": "InboxItem",
-    "Project": "CreatedProject",
-    "RolledKey": "CreatedKey",
-    "ScanDetail": "Scan",
-    "WebhookEndpointWithSecret": "WebhookEndpoint",
-}
+# A name that a person chooses, whose pattern many requests share.
+_NAME: Schema = {**TypeAdapter(Name).json_schema(), "description": "A display name, trimmed.", "examples": ["Shop"]}
+_TAKEN = frozenset(FIXED["x-taken"])
+_UNIONS = {tuple(it["variants"]): it for it in FIXED["x-unions"]}
 
 
 def reference(name: str) -> Schema:
     return {"$ref": REFERENCE + name}
+
+
+def fields_of(model: type[BaseModel]) -> dict[str, Schema]:
+    """Returns references to the fields of the model's component, by their names in snake_case."""
+    aliases = {name: field.alias or name for name, field in model.model_fields.items()}
+    return {name: reference(f"{model.__name__}/properties/{alias}") for name, alias in aliases.items()}
 
 
 def tidy(schema: Any, *, sent: bool = False) -> Any:
@@ -134,7 +108,7 @@ def tidy(schema: Any, *, sent: bool = False) -> Any:
             plain[key] = value
         elif key != "title":
             plain[key] = tidy(value, sent=sent)
-    return _enumerated(_nullable(_defined(_possible(plain))), sent=sent)
+    return _enumerated(_named(_nullable(_defined(_possible(plain)))), sent=sent)
 
 
 def _defined(schema: Schema) -> Schema:
@@ -163,6 +137,13 @@ def _possible(schema: Schema) -> Schema:
     return {key: value for key, value in schema.items() if key != "const" or not isinstance(value, bool)}
 
 
+def _named(schema: Schema) -> Schema:
+    """Returns a reference to the rule of names, which is long, instead of the rule."""
+    if schema.get("pattern") != _NAME["pattern"]:
+        return schema
+    return {**reference("Name"), **{key: value for key, value in schema.items() if key not in {"pattern", "type"}}}
+
+
 def _enumerated(schema: Schema, *, sent: bool) -> Schema:
     """Returns a reference to the enumeration, or to its open form if it is sent. Raises SystemExit without one."""
     values = [value for value in schema.get("enum", ()) if value is not None]
@@ -172,6 +153,8 @@ def _enumerated(schema: Schema, *, sent: bool) -> Schema:
     if name is None:
         raise SystemExit(f"the enumeration of {', '.join(values)} needs a name")
     rest = {key: value for key, value in schema.items() if key not in {"enum", "type"}}
+    if rest.get("examples") == values[:1]:
+        del rest["examples"]  # The enumeration has it.
     return {**reference(open_name(name) if sent else name), **rest}
 
 
@@ -208,12 +191,12 @@ def _union(choices: list[Schema]) -> tuple[str, Schema]:
     names = tuple(choice.get("$ref", "").removeprefix(REFERENCE) for choice in choices)
     if names not in _UNIONS:
         raise SystemExit(f"the union of {', '.join(names)} needs a name")
-    name, about, statuses = _UNIONS[names]
-    schema: Schema = {"description": about, "oneOf": choices}
-    if statuses:
-        mapping = {status: REFERENCE + variant for status, variant in zip(statuses, names, strict=True)}
+    union = _UNIONS[names]
+    schema: Schema = {"description": union["description"], "oneOf": choices}
+    if "statuses" in union:
+        mapping = {status: REFERENCE + variant for status, variant in zip(union["statuses"], names, strict=True)}
         schema["discriminator"] = {"propertyName": "status", "mapping": mapping}
-    return name, schema
+    return union["name"], schema
 
 
 class _SerializedSchema(GenerateJsonSchema):
@@ -247,7 +230,7 @@ class Schemas:
     """The collected component schemas. Two models with the same name must have the same schema."""
 
     def __init__(self) -> None:
-        self.collected = enumerations()
+        self.collected = {**enumerations(), "Name": _NAME}
 
     def add(self, schemas: dict[str, Schema], *, sent: bool = False) -> None:
         for name, schema in schemas.items():
@@ -269,8 +252,8 @@ class Schemas:
         return reference(name)
 
     def extend(self) -> None:
-        """Leaves out the fields that a schema has from another one. Raises SystemExit if they differ."""
-        for name, other in _EXTENDED.items():
+        """Removes from each extended schema the fields of its base. Raises SystemExit if one of them differs."""
+        for name, other in FIXED["x-extended"].items():
             whole, base = self.collected[name], self.collected[other]
             if not base["properties"].items() <= whole["properties"].items():
                 raise SystemExit(f"{name} doesn't have all fields of {other}")

@@ -71,7 +71,7 @@ def _definition(document: dict[str, Any], method: str, path: str, node: dict[str
     components: dict[str, dict[str, Any]] = {}
     pending = [*_references(part)]
     while pending:
-        kind, name = pending.pop().removeprefix(_COMPONENTS).split("/")
+        kind, name, *_ = pending.pop().removeprefix(_COMPONENTS).split("/")
         if name not in components.setdefault(kind, {}):
             components[kind][name] = document["components"][kind][name]
             pending += _references(components[kind][name])

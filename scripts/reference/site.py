@@ -7,20 +7,26 @@ import hashlib
 import itertools
 import json
 import re
+from collections import defaultdict
+from html import escape
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
 
 from controlplane.platform.core.plans import PLANS
 from controlplane.platform.core.scopes import API_KEY_SCOPES, SCOPES
 from scripts.openapi.texts import BASE_URL, PAGES_URL
-from scripts.reference import calls, errors
+from scripts.reference import calls
 from scripts.reference.operations import Operation, read
+from scripts.reference.rules import rule_pages
 
 ROOT = Path(__file__).parents[2]
 TARGET = ROOT / "functions" / "system" / "reference"
 REDOC = ROOT / "node_modules" / "redoc" / "bundles" / "redoc.standalone.js"
+_ERRORS = ROOT / "docs" / "errors.md"
+_ROW = re.compile(r"^\| (\d{3}) \| `([A-Z_]+)` \| (.+) \| (.+) \| (.+) \|$", re.MULTILINE)
 _TEMPLATES = Path(__file__).parent / "templates"
 _BRAND = "Assent"
 _LOGO = "https://cdn.redoc.ly/redoc/logo-mini.svg"
@@ -62,7 +68,8 @@ def build(document_text: str, redoc: Path = REDOC) -> dict[str, str]:
     return {
         **files,
         **{names[stem]: content for stem, (_, content) in assets.items()},
-        **errors.files(environment, _BRAND, names["style"]),
+        **_error_files(environment, _BRAND, names["style"]),
+        **dict(rule_pages(escaped, _BRAND, names["style"])),
         "index.html": index,
         "openapi.json": document_text,
         "redoc.json": _with_samples(document, tags),
@@ -101,7 +108,7 @@ def _environment() -> Environment:
 
 def _errors() -> str:
     """Returns docs/errors.md as a chapter."""
-    return re.sub(r"^(#+) ", r"#\1 ", errors.text(), flags=re.MULTILINE).strip()
+    return re.sub(r"^(#+) ", r"#\1 ", _errors_text(), flags=re.MULTILINE).strip()
 
 
 def _section(text: str, heading: str) -> str:
@@ -117,3 +124,37 @@ def _named(stem: str, suffix: str, content: str) -> str:
 
 def _first_sentence(text: str) -> str:
     return re.split(r"(?<=[.?!])\s", " ".join(text.split()), maxsplit=1)[0]
+
+
+def _errors_text() -> str:
+    """Returns docs/errors.md. Its links lead to its chapter in the introduction."""
+    return _ERRORS.read_text(encoding="utf-8").replace("](#", f"]({BASE_URL}/docs/introduction.md#")
+
+
+class _Case(NamedTuple):
+    """One case of a code: a row of the table, as Markdown."""
+
+    status: str
+    when: str
+    details: str
+    advice: str
+
+
+def _error_files(environment: Environment, brand: str, style: str) -> dict[str, str]:
+    """Returns the page as HTML and as Markdown, by name."""
+    found: dict[str, list[_Case]] = defaultdict(list)
+    for status, code, when, details, advice in _ROW.findall(_errors_text()):
+        found[code].append(_Case(status, when, details, advice))
+    page = environment.overlay(autoescape=True)
+    page.filters["inline"] = _inline
+    return {
+        "errors.html": page.get_template("errors.html").render(codes=found, brand=brand, style=style),
+        "errors.md": environment.get_template("errors.md").render(codes=found),
+    }
+
+
+def _inline(line: str) -> Markup:
+    """Returns a line of Markdown as HTML. A link within docs/errors.md is only its text here."""
+    written = re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(line, quote=False))
+    written = re.sub(r"\[([^]]+)\]\([^)]+\)", r"\1", written)
+    return Markup(written)  # nosec B704  # noqa: S704 (escaped above)

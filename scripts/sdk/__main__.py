@@ -2,15 +2,15 @@
 
 import shutil
 
-from scripts.sdk import models, operations, sync
+from scripts.sdk import models, operations
 
 
 def main() -> None:
     # Without the modules whose source is gone. make goes by the models, so they are written last.
-    shutil.rmtree(sync.SYNC, ignore_errors=True)
-    sync.SYNC.mkdir()
+    shutil.rmtree(models.SYNC, ignore_errors=True)
+    models.SYNC.mkdir()
     operations.OPERATIONS.write_text(operations.text())
-    for path, text in (sync.texts() | models.texts()).items():
+    for path, text in (models.synchronous_texts() | models.texts()).items():
         path.write_text(text)
 
 

@@ -1,4 +1,6 @@
-"""Generates the SDK's models from docs/openapi.json with datamodel-code-generator.
+"""Generates the SDK's models from docs/openapi.json with datamodel-code-generator, and its synchronous client.
+
+The synchronous client is made from the asynchronous one, so that both are written once.
 
 Responses are read leniently: a newer service may add fields and values, so the models have types and no limits. Names,
 types, and texts come from the document; what the SDK doesn't return (envelopes, requests) is left out.
@@ -14,13 +16,19 @@ from pathlib import Path
 from textwrap import wrap
 from typing import Any
 
+import yaml
+
 from scripts.reference.samples import Samples
-from scripts.sdk.sync import PACKAGE
 
 ROOT = Path(__file__).parents[2]
 DOCUMENT = ROOT / "docs" / "openapi.json"
+PACKAGE = Path(__file__).parents[2] / "cli" / "src" / "openassent"
+ASYNC = PACKAGE / "_async"
+SYNC = PACKAGE / "_sync"
 MODELS = PACKAGE / "models.py"
 VALUES = PACKAGE / "values.py"
+# Names and texts that the document doesn't have.
+NAMES = yaml.safe_load(Path(__file__).with_name("names.yaml").read_text(encoding="utf-8"))
 
 # Models that aren't in a response's data: a part of errors, and an item of a request's list.
 _OTHER = ("Problem", "InboxItemChange")
@@ -28,29 +36,6 @@ _OTHER = ("Problem", "InboxItemChange")
 _PLAIN = {"OpenApiDocument", "SarifLog"}
 # The SDK doesn't use the older shape of a request, so it never gets the older shape of the response.
 _REPLACED = {"AnyCreatedProject": "CreatedProject"}
-# Fields that are there under the names of both generations of the API: the older ones are left out.
-_DUPLICATES = {
-    "Project": {"projectId", "projectSlug", "projectName", "dashboardURL"},
-    "ReachableOrganization": {"organizationId", "organizationSlug", "organizationName"},
-}
-# Schemas that have only the older names get the attributes of the newer ones.
-_ATTRIBUTES = {
-    "ListedProject.projectId": "id",
-    "ListedProject.projectSlug": "slug",
-    "ListedProject.projectName": "name",
-    "OrganizationListItem.organizationId": "id",
-    "OrganizationListItem.organizationSlug": "slug",
-    "OrganizationListItem.organizationName": "name",
-}
-# Fields whose values authenticate: they aren't part of a model's repr.
-_SECRETS = {
-    "CreatedKey": {"key"},
-    "RolledKey": {"key"},
-    "WebhookEndpointWithSecret": {"secret"},
-    "Token": {"accessToken", "refreshToken"},
-    "DeviceCode": {"deviceCode"},
-}
-_TEXTS = {"Project": "A project.", "ListedProject": "A project in lists, and after a change."}
 _KEPT = {"type", "required", "additionalProperties", "discriminator", "const"}
 _OPTIONS = (
     *("--input-file-type", "openapi", "--target-python-version", "3.11", "--formatters", "builtin"),
@@ -58,7 +43,7 @@ _OPTIONS = (
     *("--snake-case-field", "--use-annotated", "--use-union-operator", "--use-standard-collections"),
     *("--use-schema-description", "--use-field-description"),
     *("--output-datetime-class", "datetime", "--enum-field-as-literal", "all", "--collapse-root-models"),
-    *("--field-extra-keys", "repr", "--disable-timestamp", "--aliases", json.dumps(_ATTRIBUTES)),
+    *("--field-extra-keys", "repr", "--disable-timestamp", "--aliases", json.dumps(NAMES["attributes"])),
 )
 _SCHEMAS = "#/components/schemas/"
 # The generator writes the quotes on lines of their own.
@@ -96,11 +81,11 @@ class _Extract:
 
     def _object(self, name: str, schema: dict[str, Any]) -> dict[str, Any]:
         converted: dict[str, Any] = self._schema(schema)
-        converted["description"] = _TEXTS.get(name, converted["description"])
-        for field in _DUPLICATES.get(name, ()):
+        converted["description"] = NAMES["texts"].get(name, converted["description"])
+        for field in NAMES["duplicates"].get(name, ()):
             del converted["properties"][field]
             converted["required"] = [it for it in converted["required"] if it != field]
-        for field in _SECRETS.get(name, ()):
+        for field in NAMES["secrets"].get(name, ()):
             converted["properties"][field]["repr"] = False
         return converted
 
@@ -181,3 +166,31 @@ def _text(schema: dict[str, Any]) -> dict[str, str]:
     if "description" not in schema:
         return {}
     return {"description": "\n".join(wrap(schema["description"], 110, break_long_words=False, break_on_hyphens=False))}
+
+
+_REPLACEMENTS = (
+    (re.compile(r"\basync (def|for|with)\b"), r"\1"),
+    (re.compile(r"\bawait "), ""),
+    (re.compile(r"\bopenassent\._async\b"), "openassent._sync"),
+    # AsyncAssent, AsyncIterator, httpx.AsyncClient.
+    (re.compile(r"\bAsync([A-Z]\w*)"), r"\1"),
+    (re.compile(r"\b__a(iter|next|enter|exit)__"), r"__\1__"),
+    (re.compile(r"\baclose\b"), "close"),
+    (re.compile(r"\bsleep_async\b"), "sleep"),
+)
+_HEADER = "# Made from {} by `make sdk`.\n"
+
+
+def synchronous_texts() -> dict[Path, str]:
+    """Returns the modules of the synchronous client by path."""
+    return {
+        SYNC / path.name: _HEADER.format(path.relative_to(PACKAGE)) + synchronous(path.read_text())
+        for path in sorted(ASYNC.glob("*.py"))
+    }
+
+
+def synchronous(text: str) -> str:
+    """Returns asynchronous code as synchronous code."""
+    for pattern, replacement in _REPLACEMENTS:
+        text = pattern.sub(replacement, text)
+    return text

@@ -16,37 +16,14 @@ from pydantic.alias_generators import to_pascal, to_snake
 
 from scripts.reference.calls import CALLS
 from scripts.reference.samples import Samples
-from scripts.sdk.models import DOCUMENT, result_of
-from scripts.sdk.sync import ASYNC, PACKAGE
+from scripts.sdk.models import ASYNC, DOCUMENT, NAMES, PACKAGE, result_of
 
 OPERATIONS = ASYNC / "_operations.py"
 ERRORS = PACKAGE / "errors.py"
 
-_RESOURCES = {
-    "api_keys": "The organization's API keys.",
-    "audit_log": "The changes in an organization.",
-    "billing": "The plan and the credits of an organization.",
-    "feedback": "Feedback on the service.",
-    "health": "The health of the service.",
-    "inbox": "The organization's findings.",
-    "invitations": "Pending invitations to an organization.",
-    "links": "The links of a repository to projects.",
-    "me": "The caller.",
-    "members": "The members of an organization.",
-    "openapi": "The OpenAPI document.",
-    "organizations": "The caller's organizations.",
-    "projects": "Projects, with their websites and consent instance.",
-    "regions": "The regions of projects.",
-    "repositories": "The organization's connected repositories.",
-    "requests": "Requests of the last 24 hours.",
-    "scans": "Scans of connected repositories.",
-    "sessions": "The person's sessions, devices, and tokens.",
-    "vendors": "Vendors that were detected on a project.",
-    "webhook_endpoints": "The endpoints that events are sent to. `openassent.webhooks` verifies what they receive.",
-}
 _BY_HAND = {"updateInboxItems"}
 # The service recognizes a repetition of these without an idempotency key.
-_REPEATABLE = {"updateInboxItem", "createGithubIssue", "unlockScan"}
+_REPEATABLE = {"updateInboxItem", "createGithubIssue", "cancelScan", "unlockScan"}
 # The field of these bodies is an argument without a name, like an ID in a path.
 _POSITIONAL = {"saveActiveOrganization"}
 # Fields that a change can set to null, so omitted arguments are OMIT.
@@ -55,26 +32,7 @@ _CLEARED = {"description", "productionBranch", "rootDirectory", "schedule"}
 _INNER = {"consent": "branding"}
 _NAMES = {"projectName": "name", "Prefer": "wait_seconds", "Idempotency-Key": "idempotency_key", **_INNER}
 _TYPES = {"string": "str", "integer": "int", "boolean": "bool"}
-# Parameters that many operations have: the types and texts of their arguments.
-_PARAMETERS = {
-    "limit": ("int", "The size of a page, 1 to 100; 50 by default. It doesn't limit the iteration."),
-    "cursor": ("str", "The `next_cursor` of a page, to begin after it."),
-    "organization_id": ("str", "The organization to act in. Defaults to the client's."),
-    "wait_seconds": ("int", "Waits up to 20 seconds until the scan has ended."),
-    "idempotency_key": ("str", "Calls with the same key take effect once. Defaults to a new one."),
-    "dry_run": ("bool", "Checks the call, but changes nothing. IDs and times in the result are examples."),
-}
-# What the document says about HTTP and about the older shapes, which the SDK doesn't have.
-_WORDS = {
-    r"\n\nThe older (.|\n)*?(?=\n\n)": "",
-    r" in the older shape|, under the field names of both API generations": "",
-    r", and\s`consent.trustedOrigins` that of the consent entries\. ": ".\n",
-    r" (Needs|Takes) no body\.": "",
-    r"poll(\s)`client.scans.request`": r"give the result to\1`client.scans.wait`",
-    r"Prefer: wait=": "wait_seconds=",
-    r"`hasMore` is true": "`next_cursor` isn't None",
-    r"\b[Nn]ull\b": "None",
-}
+_PARAMETERS = NAMES["parameters"]
 _HEADER = '''"""The operations. Made from docs/openapi.json by `make sdk`."""
 
 from collections.abc import Sequence
@@ -83,7 +41,7 @@ from typing import Any
 
 from openassent import models, values
 from openassent._async._pages import AsyncPages
-from openassent._async._resource import AsyncResource
+from openassent._async._pages import AsyncResource
 from openassent._calls import OMIT, Omit, change, create, get, given, nullable, path
 '''
 
@@ -99,7 +57,7 @@ def text() -> str:
                 methods[resource].append(_Operation(document, verb, path).method())
     classes = (
         f'class Async{to_pascal(resource)}(AsyncResource):\n    """{summary}"""\n\n' + "\n".join(methods[resource])
-        for resource, summary in _RESOURCES.items()
+        for resource, summary in NAMES["resources"].items()
     )
     return "\n\n".join([_HEADER, *classes])
 
@@ -136,13 +94,15 @@ class _Operation:
         for node in map(self._samples.resolve, self._node.get("parameters", [])):
             if node["name"] != "If-None-Match":
                 yield self._argument(
-                    node["in"], node["name"], node["schema"], node["description"], required=node["required"]
+                    node["in"], node["name"], node["schema"], node["description"], required=node.get("required", False)
                 )
 
     def _fields(self) -> Iterator[_Argument]:
         for media in self._node.get("requestBody", {"content": {}})["content"].values():
             body = self._samples.merge(media["schema"])
-            for field, schema in body.get("properties", {}).items():
+            fields = {_NAMES.get(field, field): field for field in reversed(body.get("properties", {}))}
+            for field in reversed(fields.values()):
+                schema = body["properties"][field]
                 if not schema.get("deprecated"):
                     inner = self._samples.resolve(schema)["properties"][_INNER[field]] if field in _INNER else schema
                     yield self._argument(
@@ -158,7 +118,7 @@ class _Operation:
         elif self._verb != "PATCH" and "default" in schema:
             text += f" Defaults to `{schema['default']}`."
         if place != "body" and name in _PARAMETERS and not required:
-            kind, text = _PARAMETERS[name]
+            kind, text = _PARAMETERS[name]["type"], _PARAMETERS[name]["text"]
             default = " = False" if kind == "bool" else default
             value = f"self._organization({name})" if name == "organization_id" else name
         elif field in _INNER:
@@ -236,7 +196,7 @@ class _Operation:
         parts = [self._node["description"], "\n".join(arguments), "\n".join(["Raises:", *errors]) if errors else ""]
         text = "\n\n".join(filter(None, parts))
         text = re.sub(r"`?\b([A-Z]+) (/[\w/{}-]+)`?", self._replacement, text)
-        for pattern, replacement in _WORDS.items():
+        for pattern, replacement in NAMES["words"].items():
             text = re.sub(pattern, replacement, text)
         # The keys of an error's details are those of the service.
         text = re.sub(r"`(?!details|current)[a-z]\w*[.A-Z]\w+`", lambda it: to_snake(it[0]), text)

@@ -77,7 +77,8 @@ class TestTables:
 class TestPolicies:
     def test_the_web_acl_admits_well_formed_credentials_and_what_an_organizations_keys_may_send(self):
         (rules,) = [it for it in POLICIES if "RateBasedStatement" in str(it)]
-        (pattern,) = re.findall(r"'RegexString': '(.*?)'", str(rules))
+        pattern, path = re.findall(r"'RegexString': '(.*?)'", str(rules))
+        assert path == "/v1/consent-instances/"
         pattern = pattern.replace("\\\\", "\\")
         for kind in ("", tokens.ACCESS, tokens.SESSION):
             assert re.search(pattern, f"Bearer {tokens.mint('assent' + kind)}".lower())

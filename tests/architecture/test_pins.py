@@ -5,7 +5,6 @@ GitHub Actions are pinned, too.
 
 import json
 import re
-import tomllib
 from pathlib import Path
 
 from tests.support.each import each
@@ -14,7 +13,6 @@ ROOT = Path(__file__).resolve().parents[2]
 RUNTIME = ROOT / "layers/shared/requirements.txt"
 ANALYSIS = ROOT / "layers/analysis/requirements.txt"
 FUNCTIONS = sorted((ROOT / "functions").glob("*/requirements.txt"))
-GROUPS = tomllib.loads((ROOT / "pyproject.toml").read_text())["dependency-groups"]
 DEPLOYED = [RUNTIME, ANALYSIS, *FUNCTIONS]
 TOOLS = sorted((ROOT / "requirements").glob("*.txt"))
 LOCKS = DEPLOYED + TOOLS
@@ -41,10 +39,6 @@ class TestLock:
         assert distributions
         assert [line for line in distributions if not PIN.match(line) or "--hash=sha256:" not in line] == []
 
-    def test_a_lock_file_is_made_from_a_list_of_names(self, lock):
-        name = lock.parent.name if lock in DEPLOYED else lock.stem
-        assert lock == RUNTIME or name in GROUPS or (ROOT / f"requirements/{name}.in").exists()
-
 
 def test_development_uses_exactly_the_deployed_versions():
     development = read_pins(ROOT / "requirements/dev.txt")
@@ -59,11 +53,6 @@ def test_the_npm_lock_names_no_url_and_has_a_hash_for_every_package():
     # A bundled package is part of another one's archive, and so of its hash.
     hashed = [name for name, package in packages.items() if name and not package.get("inBundle")]
     assert [name for name in hashed if "integrity" not in packages[name]] == []
-
-
-def test_npm_locks_stay_without_urls_when_rewritten():
-    assert "omit-lockfile-registry-resolved=true" in (ROOT / ".npmrc").read_text().splitlines()
-    assert "--omit-lockfile-registry-resolved" in (ROOT / "scripts/npm-lock").read_text()
 
 
 def test_workflows_and_examples_pin_actions_to_commits():

@@ -103,10 +103,11 @@ def _fits(wanted: list[str], route: list[str], is_part: bool) -> bool:
 
 @cache
 def reference_files() -> set[str]:
-    """Returns the names of the Markdown files of the reference, the page of errors, and the document it shows."""
+    """Returns the names of the Markdown files of the reference, its pages, and the document it shows."""
     described = json.loads((ROOT / "docs" / "openapi.json").read_text())["paths"].values()
     names = {operation["operationId"] for path in described for operation in path.values()}
-    return {f"{name}.md" for name in (*names, "errors", "introduction", "reference")} | {"errors", "redoc.json"}
+    files = {f"{name}.md" for name in (*names, "errors", "introduction", "reference")}
+    return files | {"errors", "redoc.json", "rules"}
 
 
 @cache
@@ -182,17 +183,11 @@ def test_every_file_that_a_document_names_exists():
     assert {(name, it) for name, it in named if not any(ROOT.glob(it))} == set()
 
 
-def test_the_index_of_decisions_lists_each_in_order():
-    pages = sorted((ROOT / "docs" / "decisions").glob("0*.md"))
-    titles = [page.read_text().splitlines()[0].removeprefix("# ").split(". ", 1) for page in pages]
-    rows = [f"| {number} | [{title}]({page.name}) |" for page, (number, title) in zip(pages, titles, strict=True)]
-    assert re.findall(r"^\| \d.*", (ROOT / "docs/decisions/README.md").read_text(), re.MULTILINE) == rows
-    assert [int(page.name[:4]) for page in pages] == [int(number) for number, _ in titles]
-
-
-def test_the_newest_release_has_the_version_of_the_project():
+def test_the_newest_release_and_the_npm_package_have_the_version_of_the_project():
     releases = re.findall(r"^## (\S+) \(\d{4}-\d\d-\d\d\)$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
-    assert releases[:1] in ([], [tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]])
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    assert releases[:1] in ([], [version])
+    assert json.loads((ROOT / "clients" / "typescript" / "package.json").read_text())["version"] == version
 
 
 def test_every_invariant_names_tests_that_exist():

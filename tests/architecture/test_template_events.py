@@ -42,7 +42,7 @@ def test_each_function_of_the_api_has_an_event_that_the_gateway_sends_for_its_ro
         assert context["requestId"], stem
 
 
-def test_each_worker_has_an_event_for_each_of_its_messages_as_a_queue_sends_it():
+def test_each_kind_of_message_has_an_event_in_the_form_that_sqs_sends():
     records = [record for stem in OF_WORKERS for record in EVENTS[stem].get("Records", [])]
     assert sorted(json.loads(record["body"])["kind"] for record in records) == sorted(
         message.model_fields["kind"].default

@@ -3,7 +3,7 @@
 import json
 
 from controlplane.platform.core.settings import read_signing_secret
-from controlplane.platform.http.client_address import SECRET_HEADER
+from controlplane.platform.http.client_address import ADDRESS_HEADER, SECRET_HEADER
 from local.front_door import restore_challenge
 from local.template import NESTED, load_template
 from tests.support.template import resources, without
@@ -28,6 +28,33 @@ class TestConditions:
         generated = RESOURCES["FrontDoorSecret"]["Properties"]["GenerateSecretString"]
         secret = {**json.loads(generated["SecretStringTemplate"]), generated["GenerateStringKey"]: "x" * 64}
         assert read_signing_secret(json.dumps(secret)) == {"current": "x" * 64}
+
+
+class TestCaching:
+    def test_only_the_configuration_is_cached_by_origin_for_as_long_as_its_header_says(self):
+        (cached,) = DISTRIBUTION["CacheBehaviors"]
+        assert (cached["PathPattern"], cached["ViewerProtocolPolicy"]) == ("/v1/consent-instances/*", "https-only")
+        policy = OWN["Resources"][cached["CachePolicyId"]["Ref"]]["Properties"]["CachePolicyConfig"]
+        assert (policy["MinTTL"], policy["DefaultTTL"]) == (0, 0)
+        forwarded = policy["ParametersInCacheKeyAndForwardedToOrigin"]
+        assert forwarded["HeadersConfig"] == {"HeaderBehavior": "whitelist", "Headers": ["Origin"]}
+        assert forwarded["CookiesConfig"] == {"CookieBehavior": "none"}
+        assert forwarded["QueryStringsConfig"] == {"QueryStringBehavior": "none"}
+
+    def test_the_configuration_is_cached_compressed(self):
+        (cached,) = DISTRIBUTION["CacheBehaviors"]
+        policy = OWN["Resources"][cached["CachePolicyId"]["Ref"]]["Properties"]["CachePolicyConfig"]
+        assert cached["Compress"] is True
+        assert policy["ParametersInCacheKeyAndForwardedToOrigin"]["EnableAcceptEncodingGzip"] is True
+
+    def test_the_gateway_gets_the_address_of_a_visitor_and_nothing_else_that_is_not_cached_by(self):
+        (cached,) = DISTRIBUTION["CacheBehaviors"]
+        assert cached["FunctionAssociations"] == [BEHAVIOR["FunctionAssociations"][0]]
+        policy = OWN["Resources"][cached["OriginRequestPolicyId"]["Ref"]]["Properties"]["OriginRequestPolicyConfig"]
+        (header,) = policy["HeadersConfig"]["Headers"]
+        assert (policy["HeadersConfig"]["HeaderBehavior"], header.lower()) == ("whitelist", ADDRESS_HEADER)
+        assert policy["CookiesConfig"] == {"CookieBehavior": "none"}
+        assert policy["QueryStringsConfig"] == {"QueryStringBehavior": "none"}
 
 
 class TestFunctions:

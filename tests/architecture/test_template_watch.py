@@ -155,6 +155,7 @@ def watched(name: str) -> list[Series]:
 @pytest.fixture(scope="module")
 def emitted() -> dict[str, list[set[str]]]:
     """Returns the emitted metrics with their dimensions, from the output of a run in which everything fails."""
+    observability.metrics.clear_metrics()  # another test may have added some outside of a handler
     lines: list[str] = []
     with pytest.MonkeyPatch.context() as patched, captured_logs() as log:
         patched.setattr(observability.metrics.provider, "service", "any")

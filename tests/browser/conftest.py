@@ -188,7 +188,9 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
 
 
 @pytest.fixture(scope="session")
-def chromium(stack: Stack) -> Iterator[Browser]:
+def chromium() -> Iterator[Browser]:
+    if _chromium() is None:
+        is_missing("not installed: Chromium")
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
             executable_path=_chromium(), args=list(FLAGS), chromium_sandbox=False, timeout=60_000

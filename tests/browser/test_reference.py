@@ -24,6 +24,13 @@ class TestEachWidth:
         # Redoc puts h5 headings below h2; its markup isn't ours to change.
         person.look(TITLE, "reference", except_for={"heading-order"})
 
+    def test_the_page_of_a_rule_is_found_from_the_list(self, visit: Callable[..., Visit], width: str):
+        person = visit(width)
+        person.open("/docs/rules")
+        person.look("Rules", "rules")
+        person.page.get_by_role("link", name="personal-data-in-tracking-address").click()
+        person.look("A URL that is sent to a third party contains personal data", "rule")
+
     def test_without_scripts_every_operation_is_a_link(self, visit: Callable[..., Visit], width: str):
         person = visit(width, scripts=False)
         person.open("/docs")

@@ -17,10 +17,12 @@ from schemathesis.openapi.checks import RejectedPositiveData
 # By the code in `details`.
 _NOT_SAID_BY_A_SCHEMA = {
     "invalid_cursor": "only a list gives out its cursors",
+    "invalid_region": "which regions there are is a setting",
+    "unknown_field": "it is named next to other problems, and is one itself only if nothing else would change",
     "invalid_origin": "which names people can own is a list of its own (public suffixes), and changes",
     "invalid_url": "which host names are public is decided by their form and a list",
     "invalid_time": "years and leap seconds that fit the format aren't all times of the server's clock",
-    "contradiction": "the query and the body name different organizations",
+    "contradiction": "the query and the body, or two names of a field, say different things",
     "invalid_branch": "the name of a branch has a limit in bytes",
     "duplicate": "no two items of a list may have the same id",
     "empty": "of a change at least one field is known",
@@ -30,6 +32,7 @@ _NOT_SAID_BY_A_SCHEMA = {
     "invalid_network": "which texts are networks is decided by two address families",
     "host_bits": "the bits of an address after its network's prefix are zero",
     "in_the_past": "the clock decides which times are in the future",
+    "until": "only a dismissal can have an end, and the document can't say that of two fields",
     "widens": "what a key is limited to is decided by its earlier requests",
 }
 # OAuth returns 400 for everything that a JSON request gets 401, 403, or 409 for (RFC 6749 section 5.2, RFC 8628 section

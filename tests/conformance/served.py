@@ -22,7 +22,6 @@ from pathlib import Path
 
 import pytest
 import uvicorn
-from pydantic import TypeAdapter
 from starlette.types import ASGIApp
 
 from controlplane.api_keys import store as api_keys
@@ -33,24 +32,20 @@ from controlplane.people import credential_index
 from controlplane.platform.core import clock, tokens
 from controlplane.platform.core.ids import MemberId
 from controlplane.platform.queues import messages
-from controlplane.platform.queues.messages import ExecuteScan, PrepareScan, Queue
-from controlplane.platform.queues.worker import create_worker
+from controlplane.platform.queues.messages import Queue
 from controlplane.platform.table import keys as store_keys
 from controlplane.platform.table.table import Delete, table
 from issue_creation.app import handler as create_issues
 from local.gateway import Gateway, Request, Response, template_table
 from local.server import Server, load_handlers
-from scan_execution.app import ACCEPTED, ScanMessage
-from scan_execution.service import execute_scan, publish_scan
-from scan_preparation.service import prepare_scan
 from tests.functional.conftest import FakeClock
-from tests.support.audits import make_issue, make_scan
+from tests.support.audits import make_issue, make_scan, preparation_worker, scan_worker
 from tests.support.code_host import SHA, FakeHost, archive
+from tests.support.drawn import determined
 from tests.support.endpoints import delivered
 from tests.support.engines import sequential_engine
 from tests.support.issue_host import IssueHost
 from tests.support.sqs import FakeSqs, Handler
-from tests.support.starts import determined
 from tests.support.table import PREPARED, create_table
 from tests.support.world import World
 
@@ -79,19 +74,9 @@ class _Background:
 
     def __init__(self, sqs: FakeSqs, host: FakeHost) -> None:
         self._sqs = sqs
-        prepare = create_worker(
-            Queue.SCAN_PREPARATION, TypeAdapter(PrepareScan), lambda message: prepare_scan(message, host.connect)
-        )
-
-        def scan(message: ScanMessage) -> None:
-            if isinstance(message, ExecuteScan):
-                execute_scan(message, host.connect)
-            else:
-                publish_scan(message)
-
         self._workers: dict[Queue, Handler] = {
-            Queue.SCAN_PREPARATION: prepare,
-            Queue.SCAN_EXECUTION: create_worker(Queue.SCAN_EXECUTION, ACCEPTED, scan),
+            Queue.SCAN_PREPARATION: preparation_worker(host),
+            Queue.SCAN_EXECUTION: scan_worker(host),
             Queue.ISSUE_CREATION: create_issues,
         }
 

@@ -42,6 +42,7 @@ RARELY_REACHED = {
     "PATCH /v1/inbox/{itemId}",
     "POST /v1/auth/device/token",
     "POST /v1/code-audit/scans",
+    "POST /v1/code-audit/scans/{scanId}/cancel",
     "POST /v1/code-audit/scans/{scanId}/unlock",
     "POST /v1/inbox/{itemId}/github-issue",
 }

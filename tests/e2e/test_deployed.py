@@ -15,7 +15,11 @@ from tests.support.world import Company, World
 ROUTES = [route for routes in routes_by_group().values() for route in routes]
 OPERATIONS = [Route(operation.method, operation.path) for operation in operations()]
 # Routes that only exist for known names.
-FILES = {"/assets/{fileName}": f"/assets/{asset('css').name}", "/docs/{fileName}": "/docs/createProject.md"}
+FILES = {
+    "/assets/{fileName}": f"/assets/{asset('css').name}",
+    "/docs/{fileName}": "/docs/createProject.md",
+    "/docs/rules/{ruleId}": "/docs/rules/embedded-media",
+}
 
 
 class TestRoutes:
@@ -37,7 +41,7 @@ class TestRoutes:
         expected = {200, 303, 400, 401, 403} if is_page(path) else {200, 400, 401}
         if route.path.endswith("{page}"):
             expected = {404}
-        if "{link}" in route.path:
+        if "{link}" in route.path or "{instanceId}" in route.path:
             expected = expected | {404}
         assert reply.status in expected, f"{reply.text}\n{stack.errors()}"
 
@@ -53,6 +57,9 @@ class TestTasks:
         assert call(201, "POST", "/v1/projects", body, **{"Idempotency-Key": "magazine"}) == created
         call(200, "PATCH", project, {"projectName": "Journal", "description": None})
         assert call(200, "GET", project)["projectName"] == "Journal"
+        instance = call(200, "GET", f"{project}/consent")["instanceId"]
+        configured = stack.call("GET", f"/v1/consent-instances/{instance}/configuration")
+        assert (configured.status, configured.data["origins"]) == (200, ["one.example.com", "two.example.com"])
         assert len(call(200, "GET", f"{project}/consent")["trustedOrigins"]) == 2
         assert call(200, "POST", f"{project}/vendors/google-analytics/decision", {"decision": "approve"})
         website = created["websites"][0]["id"]

@@ -78,7 +78,7 @@ class TestInbox:
 
 class TestIssue:
     def test_the_issue_exists_once_at_the_code_host(self, issue: Opened, external: ExternalServices):
-        standing = external.github.issues.list(setup.DEMO_OWNER, setup.DEMO_NAME)
+        standing = external.github.list_issues(setup.DEMO_OWNER, setup.DEMO_NAME)
         (made,) = [it for it in standing if it.number == issue.first["githubIssue"]["number"]]
         assert issue.first["title"] in made.title
         # Only this attempt's text contains it.

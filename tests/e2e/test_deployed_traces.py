@@ -21,6 +21,7 @@ class TestLogs:
 
     def test_every_function_has_written_to_its_own_log_group(self, stack: Stack, key: str):
         Caller(stack, key).ask(404, "GET", "/v1/projects/prj_unknown")
+        stack.call("GET", "/v1/consent-instances/ins_unknown/configuration")
         written = {name for name, messages in stack.logs().items() if messages}
         groups = {resource["Properties"]["LoggingConfig"]["LogGroup"]["Ref"] for resource in FUNCTIONS.values()}
         assert written == {stack.physical_ids[group] for group in groups}

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from analysis_testing.warm_sandbox import warm_sandboxes
+from consent_instances import service as configurations
 from controlplane.access import authentication
 from controlplane.platform.core import clock, deadline
 from controlplane.platform.table import refusals
@@ -48,10 +49,11 @@ def _client(pytestconfig: pytest.Config) -> Iterator[Any]:
 @pytest.fixture(autouse=True)
 def _fresh_table(_client: Any) -> Iterator[None]:
     table.name = f"assent-test-{next(_TABLES)}"
-    # Clears the rejection counts per client that the environment kept from the previous test, whose clock had the same
+    # Clears the counts per client that the environment kept from the previous test, whose clock had the same
     # time.
-    authentication.reset_malformed()
-    refusals.forget_full()
+    authentication._malformed.clear()
+    configurations._counts.clear()
+    refusals._full.clear()
     table._client = _client
     create_table(table.client, table.name)
     yield

@@ -12,7 +12,7 @@ from tests.support.each import each
 from tests.support.world import World
 
 DEVICE = {"clientId": "assent-cli", "codeChallenge": "a" * 43, "codeChallengeMethod": "S256"}
-UNKNOWN_REGION = "There is no such region. GET /v1/regions lists them."
+UNKNOWN_REGION = "region: there is no such region. Use one of these: eu-central, eu-west, us-east."
 SECRET = "sk_live_4fT9wQz2LmX7bKc1RgN8vYpH5sJd3AaU0eWi"
 
 

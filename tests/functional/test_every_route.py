@@ -22,6 +22,8 @@ from tests.support.world import Company, World, table_dump, uncounted
 PUBLIC = {
     "GET /health",
     "GET /v1/regions",
+    "GET /v1/consent-instances/{instanceId}/configuration",
+    "OPTIONS /v1/consent-instances/{instanceId}/configuration",
     "GET /openapi.json",
     "GET /.well-known/oauth-authorization-server",
     "GET /.well-known/agent-feedback.json",
@@ -35,6 +37,7 @@ PUBLIC = {
     "GET /robots.txt",
     "GET /docs",
     "GET /docs/{fileName}",
+    "GET /docs/rules/{ruleId}",
     "GET /llms.txt",
 }
 # Pages that don't require a session.
@@ -108,7 +111,7 @@ def _unknown_id(prefix: str, organization_id: str) -> str:
 def address(operation: Operation, organization_id: str) -> str:
     """Returns the route's path with well-formed but unknown IDs of that organization."""
     if operation.requires is None:
-        return operation.path
+        return operation.path.replace("{instanceId}", _unknown_id(ids.InstanceId.prefix, organization_id))
 
     def fill(match: re.Match[str]) -> str:
         name = match[1]
@@ -235,7 +238,11 @@ class TestScope:
 _FIXED_SCOPES = {
     "organizations.read": {"GET /v1/organizations", "GET /v1/organizations/{organizationId}"},
     "organizations.write": {"POST /v1/organizations"},
-    "code-audit.write": {"POST /v1/code-audit/scans", "POST /v1/code-audit/scans/{scanId}/unlock"},
+    "code-audit.write": {
+        "POST /v1/code-audit/scans",
+        "POST /v1/code-audit/scans/{scanId}/cancel",
+        "POST /v1/code-audit/scans/{scanId}/unlock",
+    },
     "sessions.write": {"PUT /v1/me/active-organization"},
     "audit-log.read": {"GET /v1/audit-log"},
 }

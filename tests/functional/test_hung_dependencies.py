@@ -46,6 +46,7 @@ WITHOUT_TABLE = {
     "GET /robots.txt",
     "GET /docs",
     "GET /docs/{fileName}",
+    "GET /docs/rules/{ruleId}",
     "GET /llms.txt",
 }
 

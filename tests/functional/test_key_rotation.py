@@ -15,12 +15,12 @@ from controlplane.platform.core import keyring, tokens
 from controlplane.platform.core.errors import InvalidPayload
 from controlplane.platform.core.settings import SigningSecret, settings
 from controlplane.platform.table.table import table
+from tests.functional.dashboard.issuer import Issuer, callback
 from tests.functional.device_auth.devices import refresh, request_code, works
 from tests.support.api import Api, Reply
 from tests.support.browser import Browser
 from tests.support.calls import Call, Proceed, intercepted
 from tests.support.crashes import Died, dies_at
-from tests.support.issuer import Issuer, callback
 from tests.support.rings import ADDED, ADDED_AGAIN, BEFORE, MIXED_FLEETS, NEW, SWITCHED, use_ring
 from tests.support.world import Company, World
 

@@ -8,7 +8,7 @@ import pytest
 
 from controlplane.api_keys import store as api_keys
 from controlplane.api_keys.items import KeyDraft, Restrictions
-from controlplane.findings import vendors
+from controlplane.findings import intake
 from controlplane.notify import webhooks
 from controlplane.platform.core.scopes import API_KEY_SCOPES
 from controlplane.projects import store as projects
@@ -17,6 +17,7 @@ from scripts.openapi.texts import DOCUMENT
 from tests.support.api import Api, Reply
 from tests.support.each import each
 from tests.support.operations import Operation, operations
+from tests.support.populated_organization import detection
 from tests.support.recorded import recorded_calls
 from tests.support.table import restored
 from tests.support.valid_requests import valid_body
@@ -50,7 +51,7 @@ class Organization:
             for project in (self.own, self.other)
         }
         world.finding(self.company, title=f"{CANARY} of no project")
-        vendors.decide_vendor(self.other, CANARY, "approved", self.company.owner.user_id)
+        intake.record_detection(detection(self.other.project_id, CANARY))
         self.endpoint = webhooks.create_webhook(
             self.company.organization_id,
             name=CANARY,

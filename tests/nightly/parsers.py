@@ -38,12 +38,13 @@ from github_events import reports
 from issue_creation import text as issue_text
 from openassent_analysis import (
     addresses,
+    comments,
     engine,
     files,
     gating,
     libraries,
-    manifests,
     mechanisms,
+    project_file,
     report,
     secrecy,
     unknown,
@@ -51,6 +52,7 @@ from openassent_analysis import (
 from openassent_analysis.blocks import Block
 from openassent_analysis.calls import calls as vendor_calls
 from openassent_analysis.catalogue import catalogue
+from openassent_analysis.choices import choices_in
 from openassent_analysis.examine import examine
 from openassent_analysis.gates import options
 from openassent_analysis.gates.texts import implied_by_text
@@ -59,13 +61,15 @@ from openassent_analysis.inventory import manifests as stocked
 from openassent_analysis.inventory.listing import Listing
 from openassent_analysis.limits import Limits
 from openassent_analysis.links import Links
-from openassent_analysis.prose import Content
+from openassent_analysis.modules import Content
 from openassent_analysis.report import OWN, USES, Report
+from openassent_analysis.selection import Selection
 from openassent_analysis.sites import Sites
 from openassent_analysis.sources import Source
-from openassent_analysis.templates import read_template
 from openassent_analysis.templates.dialects import DIALECTS
+from openassent_analysis.templates.reading import read_template
 from openassent_analysis.values import values
+from openassent_analysis.vocabulary import Vocabulary
 from scan_execution import workspace
 from scan_execution.app import ACCEPTED
 
@@ -104,12 +108,17 @@ def _sources(text: str) -> Iterator[Source]:
 def _read_sources(text: str) -> None:
     """Reads the properties of a file that don't need its syntax tree."""
     for source in _sources(text):
-        _ = source.addresses, source.packages, source.imported, source._line_starts
+        _ = source.addresses, source.packages, source.imported, source.holders, source._line_starts
         source.template_conditions(len(text) // 2)
         mechanisms.asks_for_consent(source)
         mechanisms.sets_consent_mode(source)
         addresses.wanted(source)
         engine.triggers().possible(source)
+
+
+def _read_choices(text: str) -> None:
+    for path, language in (("a.php", "html"), ("a.py", "python")):
+        choices_in(path, f"function agreed() {{ return $_COOKIE['cookie_consent'] {text}; }} {text}", language)
 
 
 def _fold(text: str) -> None:
@@ -143,15 +152,21 @@ def _read_options(text: str) -> None:
             options._calls(source, vendor)
 
 
+def _find_calls(text: str) -> None:
+    words = Vocabulary(text)
+    vendor_calls().in_text(text, words)
+    [*vendor_calls().places_in(words)]
+
+
 def _locate(text: str) -> None:
     source = Source("a.js", text, "javascript", catalogue())
-    engine.locate(source, 0, len(text), _LIMITS, (text[:100],))
+    engine.locate(source, 0, len(text), _LIMITS)
 
 
 def _check_lines(text: str) -> None:
     for language in ("html", "javascript"):
         with suppress(files.Skipped):
-            files.check_lines(text, _ANY_LINE, language)
+            files.check_lines("a.html", text, _ANY_LINE, language)
 
 
 def _check_copy(text: str) -> None:
@@ -168,7 +183,7 @@ def _check_depth(text: str) -> None:
 
 def _unpacking() -> workspace._Unpacking:
     stream = workspace._Stream(iter(()), 0)
-    return workspace._Unpacking(stream, Path("/nowhere"), workspace.DEFAULT_LIMITS, (), str, Listing().leave_out)
+    return workspace._Unpacking(stream, Path("/nowhere"), workspace.DEFAULT_LIMITS, (), None, str, Listing().leave_out)
 
 
 def _read_extended(text: str) -> None:
@@ -248,7 +263,7 @@ def _listed(text: str) -> None:
 def _library(text: str) -> None:
     for library in islice(libraries.libraries().values(), 3):
         libraries.newest_is_outdated(library, text)
-        manifests._rule_of(library, text)
+        libraries._rule_of(library, text)
 
 
 def _explain_problems(text: str) -> None:
@@ -266,6 +281,13 @@ def _open_note(text: str) -> None:
 
 
 # By name: the call, or the call and the longest text to try if the usual length is too short.
+def _ignores(text: str) -> None:
+    for path, language in (("a.js", "javascript"), ("a.erb", "html")):
+        files.check_depth(text, language, _LIMITS)
+        comments.ignores_in(engine.source_of(path, f"// assent-ignore: a -- b\n{text}", language))
+        comments.ignores_in(engine.source_of(path, text.replace("\n", " ") + " assent-ignore: a -- b", language))
+
+
 PARSERS: dict[str, Call | tuple[Call, int]] = {
     # Requests
     "JSON body": (lambda text: reader.parse_strictly(as_bytes(text)), BODY),
@@ -289,7 +311,7 @@ PARSERS: dict[str, Call | tuple[Call, int]] = {
     "branch": naming.is_branch,
     "folder": naming.is_folder,
     "website": origins.parse_origin,
-    "network": lambda text: api_keys._read_network(text, 0),
+    "network": lambda text: api_keys._read_network(text, []),
     "link of an unsubscription": subscriptions.read_link,
     "problems": _explain_problems,
     "log line": observability.scrub,
@@ -319,10 +341,11 @@ PARSERS: dict[str, Call | tuple[Call, int]] = {
     "addresses of other files": _addresses,
     "constants": _fold,
     "templates": _read_templates,
+    "choices of server code": _read_choices,
     "gates of templates": lambda text: implied_by_text(text, holds=True),
     "options of consent libraries": _read_options,
     "places": _locate,
-    "calls of vendors": lambda text: [*vendor_calls().in_text(text, text), *vendor_calls().places_in(text)],
+    "calls of vendors": _find_calls,
     "vendors in text": lambda text: [*catalogue().addresses_in(text), *catalogue().packages_in(text)],
     "vendor of a host": lambda text: catalogue().vendor_of(text, text),
     "unknown hosts": (lambda text: unknown.may_load_unknown(catalogue(), f"<script {text}"), FILE),
@@ -330,6 +353,9 @@ PARSERS: dict[str, Call | tuple[Call, int]] = {
     "links of files": _link,
     "content": _content,
     "sites": _site,
+    "globs": lambda text: Selection(exclude=(f"*{text[:250]}*",), include=("a*/**/*b*a",)).reason_to_skip(text),
+    "settings of a project": project_file.parsed,
+    "comments to ignore findings": _ignores,
     "masked secrets": secrecy.mask,
     "comments": files.without_open_comments,
     "report of a child": lambda text: report.read_report(as_bytes(text), 200),

@@ -28,12 +28,12 @@ from controlplane.platform.table.retry import StoreError
 from controlplane.platform.table.table import Delete, Update, table
 from issue_creation.service import settle_attempt
 from ops import issues as operators
-from ops.errors import Refused
+from ops.output import Refused
+from tests.races.schedules import Actor, current
 from tests.races.stage import RACE_TIME
 from tests.support.calls import Call, Proceed, intercepted
 from tests.support.issue_host import HostedIssue, IssueHost
 from tests.support.outcomes import Aborted, Outcome
-from tests.support.schedules import Actor, current
 from tests.support.sqs import FakeSqs
 from tests.support.sweeping import swept
 from tests.support.table import PREPARED

@@ -13,14 +13,15 @@ from uuid import uuid4
 
 from controlplane.platform.core import clock
 from controlplane.platform.table.table import table
-from tests.support import invariants, starts
+from tests.races import starts
+from tests.races.faults import Trial, explore_faults
+from tests.races.schedules import Race, beyond_the_token, explore
+from tests.support import invariants
 from tests.support.asgi import DirectApi
 from tests.support.calls import Call
-from tests.support.faults import Trial, explore_faults
 from tests.support.invariants import Items
 from tests.support.operations import operations
 from tests.support.outcomes import Outcome
-from tests.support.schedules import Race, beyond_the_token, explore
 from tests.support.table import create_table
 from tests.support.world import World
 

@@ -15,12 +15,12 @@ from controlplane.platform.table import keys
 from controlplane.platform.table.table import table
 from ops.accounts import LastOwnerOf, delete_account, revoke_credentials
 from tests.functional.device_auth.devices import VERIFIER, challenge_of
+from tests.races.faults import Kind
+from tests.races.schedules import every_call
 from tests.races.stage import Stage, clock_advanced, faults, race
 from tests.races.yields import only_transactions
 from tests.support.api import Reply
 from tests.support.cleanup import finish_deletions
-from tests.support.faults import Kind
-from tests.support.schedules import every_call
 from tests.support.world import Company, Person, World
 
 ADA = "ada@example.com"

@@ -10,12 +10,12 @@ from controlplane.organizations import store as organizations
 from controlplane.organizations.members import remove_member
 from controlplane.organizations.store import find_organization
 from ops import members
-from ops.errors import Conflict
+from ops.output import Conflict
+from tests.races.faults import Kind
+from tests.races.schedules import beyond_the_token
 from tests.races.stage import faults, race
 from tests.races.verdicts import check_first
 from tests.races.yields import writes_a_membership
-from tests.support.faults import Kind
-from tests.support.schedules import beyond_the_token
 from tests.support.world import World
 
 JOINS = ["accept", "create", "add"]

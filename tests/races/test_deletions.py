@@ -20,11 +20,11 @@ from controlplane.projects.items import Address
 from controlplane.scans import execution, findings, history
 from controlplane.scans.items import Coverage
 from ops import members as operator
+from tests.races.faults import Kind
 from tests.races.stage import faults, race
 from tests.races.yields import beyond_queries, only_writes
 from tests.support.audits import history_of, lease_of, make_issue, make_scan
 from tests.support.cleanup import clean_up, finish_deletions
-from tests.support.faults import Kind
 from tests.support.invariants import Items
 from tests.support.populated_organization import id_part, populate_organization
 from tests.support.published import publish_finding

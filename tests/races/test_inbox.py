@@ -6,20 +6,21 @@ from typing import Any
 import pytest
 
 from controlplane.findings import inbox, intake
-from controlplane.findings.items import InboxItem, Status
+from controlplane.findings.code_uses import FoundVendor, record_uses
+from controlplane.findings.items import CodeUse, InboxItem, Status, VendorPlace
 from controlplane.platform.table import keys
 from controlplane.platform.table.table import table
 from controlplane.projects import store as projects
 from controlplane.projects.items import Address, ProjectItem
 from dashboard.findings import triage
+from tests.races.faults import Kind
 from tests.races.stage import Stage, faults, race
+from tests.races.threads import run_repeatedly
 from tests.races.verdicts import check_first
 from tests.support.api import Reply
 from tests.support.cleanup import finish_deletions
-from tests.support.faults import Kind
 from tests.support.populated_organization import detection
 from tests.support.published import publish_finding
-from tests.support.threads import run_repeatedly
 from tests.support.world import World
 
 
@@ -46,6 +47,12 @@ class Bench:
     def decides(self) -> Reply:
         path = f"/v1/projects/{self.project.project_id}/vendors/segment/decision"
         return self.api.post(path, self.token, json_body={"decision": "approve"})
+
+    def scans(self, repository_id: str) -> Callable[[], None]:
+        """Returns an act that publishes the vendor as found in the repository."""
+        use = CodeUse(repository_id, "shop", "scn_1", "2026-03-04T05:00:00.000Z", "https://git.test/tree")
+        found = {"segment": FoundVendor("Segment", "analytics", (VendorPlace("a.html", gated=False),))}
+        return lambda: record_uses(self.project.project_id, use, found, lambda _: True)
 
     def patches(self, status: str, token: str | None = None) -> Callable[[], Reply]:
         """Returns the request that changes the finding as it is now."""
@@ -168,12 +175,42 @@ def test_two_detections_are_one_finding_and_lose_no_evidence(world, stage, seen,
     bench.check(sorted({first, second, seen} - {None}, reverse=True), None, "open")
 
 
+@pytest.mark.parametrize("seen", [None, 0], ids=["new", "detected"])
+@pytest.mark.parametrize("other", ["decision", "detection", "scan"])
+@race()
+def test_a_scan_keeps_what_else_is_written_about_a_vendor(world, stage, other, seen):
+    bench = Bench(world, stage, seen)
+    acts = {"decision": bench.decides, "detection": bench.detects(1), "scan": bench.scans("rep_2")}
+    yield [bench.scans("rep_1"), acts[other]]
+    vendor = bench.vendor()
+    assert {use["repositoryId"] for use in vendor["code"]} == {"rep_1"} | ({"rep_2"} if other == "scan" else set())
+    assert vendor.get("state") == ("approved" if other == "decision" else None)
+    assert vendor["name"] == ("Segment 1" if other == "detection" else "Segment" if seen is None else "Segment 0")
+
+
 @race(ends={(200, "accepted"), (409, "open")})
 def test_a_change_and_a_newer_detection_are_both_kept(world, stage):
     bench = Bench(world, stage)
     change, _ = yield [bench.patches("accepted"), bench.detects(1)]
     bench.check([1, 0], None, bench.item.status)
     return change.status, bench.item.status
+
+
+@pytest.mark.parametrize("act", ["decision", "detection"])
+@race()
+def test_a_change_of_the_websites_and_one_of_a_vendor_are_both_in_the_configuration(world, stage, act):
+    bench = Bench(world, stage)
+    acts: dict[str, Callable[[], object]] = {"decision": bench.decides, "detection": bench.detects(1)}
+    path, websites = f"/v1/projects/{bench.project.project_id}", ["new.example.com"]
+    changed, _ = yield [lambda: bench.api.patch(path, bench.token, json_body={"websites": websites}), acts[act]]
+    assert changed.status == 200
+    backend = changed.data["products"]["consent"]["backendURL"]
+    shown = bench.api.get(f"{backend.removeprefix('https://api.assent.test')}/configuration").data
+    ((name, state),) = [(vendor["name"], vendor["state"]) for vendor in shown["vendors"]]
+    assert (shown["origins"], name, state) == (
+        websites,
+        *{"decision": ("Segment 0", "approved"), "detection": ("Segment 1", None)}[act],
+    )
 
 
 @pytest.mark.parametrize("act", ["decision", "detection"])

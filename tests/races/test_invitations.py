@@ -43,9 +43,9 @@ class Inviters:
         body = {"email": email, "role": "member"}
         return lambda: self.api.post(path, self.companies[company].owner.token, json_body=body)
 
-    def cancels(self, email: str = GRACE) -> Callable[[], Reply]:
-        """Invites the address, and returns the request that cancels the invitation."""
-        path = f"/v1/invitations/{self.invite(email)().data['id']}"
+    def cancels(self) -> Callable[[], Reply]:
+        """Invites Grace, and returns the request that cancels the invitation."""
+        path = f"/v1/invitations/{self.invite()().data['id']}"
         return lambda: self.api.delete(path, self.companies[0].owner.token)
 
     def pending(self) -> list[str]:

@@ -14,17 +14,17 @@ from controlplane.platform.core import clock
 from controlplane.platform.core.settings import settings
 from controlplane.platform.queues.messages import Queue
 from issue_creation.app import handler
+from tests.races.faults import Kind
 from tests.races.stage import RACE_TIME, Stage, faults, race
+from tests.races.threads import run_repeatedly
 from tests.races.yields import only_writes
 from tests.support.api import Reply
 from tests.support.asgi import DirectApi
 from tests.support.calls import Proceed, intercepted
-from tests.support.faults import Kind
 from tests.support.issue_host import HostedIssue, IssueHost
 from tests.support.outcomes import Aborted
 from tests.support.sqs import FakeSqs, SqsMessage
 from tests.support.sweeping import swept
-from tests.support.threads import run_repeatedly
 from tests.support.world import Company, World
 
 QUEUE, DEAD_LETTERS = Queue.ISSUE_CREATION.url, Queue.ISSUE_CREATION.dead_letters_url

@@ -19,9 +19,9 @@ from controlplane.platform.table import keys
 from controlplane.platform.table.legs import encode_item
 from controlplane.platform.table.table import table
 from tests.races.stage import Stage, faults, race
+from tests.races.threads import run_repeatedly
 from tests.races.verdicts import check_first
 from tests.support.api import Reply
-from tests.support.threads import run_repeatedly
 from tests.support.world import World
 
 WIDE = {"inbox.read", "projects.read"}
@@ -143,7 +143,7 @@ def test_a_creation_at_50_keys_succeeds_only_after_a_deletion(world, stage):
 
 
 @race()
-def test_a_roll_at_50_keys_never_makes_room(world, stage):
+def test_rolling_a_key_at_the_limit_of_50_frees_no_slot(world, stage):
     owner = Owner(world, stage, existing=50)
     replies = yield [owner.create, owner.replace]
     assert [reply.status for reply in replies] == [409, 200]

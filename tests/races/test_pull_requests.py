@@ -19,11 +19,11 @@ from controlplane.scans import queue as scan_starts
 from controlplane.scans.items import Coverage
 from github_events.app import handler
 from scan_preparation.app import handler as prepare
+from tests.races.faults import Kind
 from tests.races.stage import RACE_TIME, faults
 from tests.support import lagging
 from tests.support.calls import Proceed, intercepted
 from tests.support.code_host import SHA
-from tests.support.faults import Kind
 from tests.support.outcomes import Aborted
 from tests.support.sqs import FakeSqs, SqsMessage
 from tests.support.sweeping import swept

@@ -10,11 +10,11 @@ from controlplane.platform.core.settings import settings
 from controlplane.platform.core.tokens import digest
 from controlplane.platform.table import keys, refusals, waiting
 from controlplane.platform.table.table import Update, table
+from tests.races.faults import Kind
+from tests.races.schedules import every_call
 from tests.races.stage import RACE_TIME, faults, race
-from tests.support.faults import Kind
-from tests.support.schedules import every_call
+from tests.races.threads import run_repeatedly
 from tests.support.table import PREPARED
-from tests.support.threads import run_repeatedly
 from tests.support.world import World
 
 MINUTE = int(RACE_TIME) // 60
@@ -79,7 +79,7 @@ def test_no_minute_admits_more_or_fewer_than_the_limit(world, stage, thread_cloc
 
 
 @faults(breaks=every_call)
-def test_a_counter_of_a_key_that_cant_be_written_never_admits_for_free(world, stage):
+def test_no_request_is_admitted_uncounted_if_a_keys_counter_fails(world, stage):
     secret = key_with_limit(world, 100)
     case = yield lambda: stage.api.get("/v1/me", secret)
     replies = [outcome.get() for outcome in (case.first, case.second) if outcome.error is None]
@@ -100,7 +100,7 @@ def test_credentials_of_a_person_share_the_remainder(world, stage, limit):
 
 
 @faults(breaks=every_call)
-def test_a_failing_counter_of_a_person_never_admits_more(world, stage, limit):
+def test_no_request_is_admitted_uncounted_if_a_persons_counter_fails(world, stage, limit):
     limit("requests_per_minute_user", 100)
     person = world.person()
     case = yield lambda: stage.api.get("/v1/me", person.token)
@@ -120,7 +120,7 @@ def test_racing_refusals_of_a_caller_are_recorded_exactly_up_to_the_bound(stage)
     world = stage.fresh()
     company = world.company()
     key = world.key(company)
-    refusals.forget_full()
+    refusals._full.clear()
     outcomes = run_repeatedly([lambda: stage.api.get("/v1/projects/prj_unknown", key)] * 8, times=5)
     replies = [outcome.get() for outcome in outcomes]
     assert {reply.status for reply in replies} == {404}

@@ -13,7 +13,7 @@ from controlplane.code_host.installations import InstallationTaken
 from controlplane.code_host.items import HostedRepository
 from controlplane.code_host.repositories import UnknownRepository
 from controlplane.organizations import members
-from controlplane.platform.core.errors import Forbidden
+from controlplane.platform.core.errors import RoleRequired
 from controlplane.platform.table import keys
 from controlplane.platform.table.table import table
 from controlplane.projects import store as projects
@@ -42,7 +42,7 @@ def connects(company: Company, name: str, user_id: str | None = None) -> Callabl
     def connect() -> str:
         try:
             installations.connect_granted(company.organization_id, hosted, user_id or company.owner.user_id)
-        except (InstallationTaken, Forbidden) as failure:
+        except (InstallationTaken, RoleRequired) as failure:
             return type(failure).__name__
         return "connected"
 
@@ -102,7 +102,7 @@ def test_a_former_admin_connects_nothing(world, stage):
     company = world.company()
     admin = world.member(company, "admin")
     result, _ = yield [connects(company, "shop", admin.user_id), demotes(company, admin)]
-    assert result == ("Forbidden" if stage.came_first(1) else "connected")
+    assert result == ("RoleRequired" if stage.came_first(1) else "connected")
     assert [*names(company).values()] == (["shop"] if result == "connected" else [])
     assert (owner_of_installation() is not None) == (result == "connected")
 

@@ -18,10 +18,10 @@ from openassent_analysis.fingerprints import Fingerprints
 from openassent_analysis.fixes import Project
 from scan_execution.identities import Unread
 from scan_execution.publication import publish_findings, publish_unlocked
+from tests.races.faults import Kind
 from tests.races.stage import RACE_TIME, Stage, faults, race
 from tests.races.yields import only_writes
 from tests.support.audits import lease_of, make_scan
-from tests.support.faults import Kind
 from tests.support.world import World
 
 type SetClock = Callable[[float], None]
@@ -177,7 +177,7 @@ def test_a_crash_at_any_step_leads_to_the_same_end(world, fresh, access):
 def test_every_fault_of_a_publication_is_recovered_by_its_redelivery(world, fresh):
     shop = fresh(world)
     unlocked = shop.unlocked(finding("second"), finding("third"))
-    shop.completes(shop.scan("locked"), finding("third"))
+    shop.completes(shop.scan("locked"), finding("third"), finding("fourth"))
     case = yield lambda: publish_unlocked(unlocked)
     case.second.get()
     assert shop.statuses() == {"first": "resolved", "second": "resolved", "third": "open", shop.summary: "open"}

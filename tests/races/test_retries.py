@@ -12,10 +12,10 @@ import pytest
 from controlplane.platform.core.settings import SigningSecret
 from controlplane.platform.table.keys import Key
 from controlplane.platform.table.table import Put, Throttled, table
+from tests.races.faults import Crashed, Kind
 from tests.races.stage import RACE_TIME, Stage, faults, race
 from tests.races.verdicts import check_first
 from tests.support.api import Reply
-from tests.support.faults import Crashed, Kind
 from tests.support.rings import ADDED, BEFORE, SWITCHED, use_ring_of_thread
 from tests.support.table import PREPARED
 from tests.support.world import World

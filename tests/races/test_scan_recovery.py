@@ -10,11 +10,11 @@ from controlplane.billing import store as billing
 from controlplane.platform.queues.messages import Queue
 from controlplane.platform.table.leases import LeaseState
 from controlplane.scans.items import PREVIEW_FINDINGS
+from tests.functional.sweeper.scan_line import FINDINGS, ScanLine
+from tests.races.faults import Kind
 from tests.races.stage import RACE_TIME, Stage, faults
 from tests.races.yields import beyond_the_own, only_writes
 from tests.support.calls import Call
-from tests.support.faults import Kind
-from tests.support.scan_line import FINDINGS, ScanLine
 from tests.support.sqs import FakeSqs
 from tests.support.world import World
 

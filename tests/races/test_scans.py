@@ -1,4 +1,4 @@
-"""A repository has one scan at a time and one free preview, and every request ends, despite races and faults.
+"""A repository has one scan at a time, and every request and scan ends once, despite races and faults.
 
 An invariant compares each repository with its open requests and scans after each run.
 """
@@ -15,7 +15,7 @@ from controlplane.platform.table import keys, leases
 from controlplane.platform.table.stored import read_map
 from controlplane.platform.table.table import table
 from controlplane.scans import execution, failures, reads, requests
-from controlplane.scans.items import OPEN, Coverage, Failure, Progress
+from controlplane.scans.items import Coverage, Failure, Progress, ScanItem
 from controlplane.scans.reads import Inventory, Language, stored_leg
 from scan_preparation.service import prepare_scan
 from tests.races.stage import RACE_TIME, Stage, faults, race
@@ -49,11 +49,15 @@ class Audited:
         host = serving(self.repository)
         return lambda: prepare_scan(PrepareScan(request_id=request_id), host.connect)
 
+    def cancels(self, scan: ScanItem) -> Callable[[], Reply]:
+        path = f"/v1/code-audit/scans/{scan.scan_id}/cancel"
+        return lambda: self.stage.api.post(path, self.company.owner.token)
+
     def check(self) -> list[dict[str, Any]]:
-        """Checks that a free preview is noted, and returns the scans."""
+        """Checks that only a completed scan uses the free preview, and returns the scans."""
         scans = scans_in(self.stage.check_invariants())
-        of_preview = [it for it in scans if it["access"] == "free-preview" and it["status"] in {*OPEN, "completed"}]
-        assert len(of_preview) == stored_repository(self.repository)["previewUsed"]
+        completed = any(it["status"] == "completed" for it in scans)
+        assert stored_repository(self.repository)["previewUsed"] is completed
         return scans
 
 
@@ -121,6 +125,50 @@ def test_either_a_new_worker_acquires_the_scan_or_a_late_one_ends_it(world, stag
         assert (table.get(keys.scan_inventory(scan.scan_id)) is not None) is (ended and late == "inventory")
     else:
         assert (status != "running") is ended is not taken
+
+
+@pytest.mark.parametrize("act", ["acquire", "report", "publish", "complete", "fail"])
+@race(leases.LeaseLost, leases.Finished)
+def test_either_a_person_cancels_the_scan_or_its_worker_ends_it(world, stage, act):
+    audited = Audited(world, stage)
+    scan = make_scan(audited.repository, status="queued" if act == "acquire" else "running")
+    acts: dict[str, Callable[[], Any]] = {
+        "acquire": lambda: execution.acquire_scan(scan.scan_id, 420),
+        "report": lambda: execution.report_stage(lease_of(scan), "fetch", "running"),
+        "publish": lambda: execution.report_stage(lease_of(scan), "publish", "running"),
+        "complete": lambda: execution.complete_scan(scan, lease_of(scan), 1, 1, Coverage(1, 1, {})),
+        "fail": lambda: failures.fail_attempted(scan.scan_id, Failure("X", "x"), lease_of(scan)),
+    }
+    reply, worked = yield [audited.cancels(scan), acts[act]]
+    is_refused = isinstance(worked, leases.LeaseLost | leases.Finished)
+    audited.check()
+    status = reads.get_scan(scan.scan_id).status
+    if act in {"acquire", "report"} or is_refused:
+        assert (reply.status, status) == (200, "canceled")
+        assert "activeRequestId" not in stored_repository(audited.repository)
+    else:
+        assert (reply.code, reply.error["details"]) == ("CONFLICT", {"currentStatus": status})
+        assert status == {"publish": "running", "complete": "completed", "fail": "failed"}[act]
+
+
+@race()
+def test_a_scan_that_two_people_cancel_is_canceled_once(world, stage):
+    audited = Audited(world, stage)
+    replies = yield [audited.cancels(make_scan(audited.repository, status="running"))] * 2
+    assert [(it.status, it.data["status"]) for it in replies] == [(200, "canceled")] * 2
+    assert replies[0].data == replies[1].data
+    audited.check()
+
+
+@faults()
+def test_under_every_fault_a_scan_is_canceled_once(world, stage):
+    audited = Audited(world, stage)
+    cancel = audited.cancels(make_scan(audited.repository, status="running"))
+    case = yield cancel
+    check_first(case, 200)
+    assert case.second.get().data["status"] == "canceled"
+    audited.check()
+    assert "activeRequestId" not in stored_repository(audited.repository)
 
 
 @faults(5)

@@ -28,8 +28,8 @@ from github_events import app as github_events
 from github_events.service import find_organization
 from notifications import app as notifications
 from scan_execution import app as scan_execution
+from tests.races.faults import Kind
 from tests.races.stage import RACE_TIME, faults, race
-from tests.support.faults import Kind
 from tests.support.outcomes import Outcome
 from tests.support.sqs import FakeSqs, SqsMessage
 from tests.support.table import PREPARED

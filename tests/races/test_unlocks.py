@@ -16,14 +16,14 @@ from controlplane.platform.table.table import table
 from controlplane.scans import findings, reads
 from openassent_analysis import rules_version
 from scan_execution.service import execute_scan, publish_scan
+from tests.functional.sweeper.scan_line import FILES
 from tests.races.stage import Stage, faults, race
+from tests.races.threads import run_repeatedly
 from tests.races.verdicts import check_first
 from tests.races.yields import only_writes
 from tests.support.api import Reply
 from tests.support.audits import make_issue, make_scan, serving
 from tests.support.code_host import archive
-from tests.support.scan_line import FILES
-from tests.support.threads import run_repeatedly
 from tests.support.world import World
 
 ISSUES = [make_issue(number) for number in range(1, 6)]
@@ -189,7 +189,7 @@ class Twins(Customer):
     def check_charged_once(self, listed: int = 0) -> None:
         assert [entry.kind for entry in billing.list_ledger(self.id) if entry.kind != "operator"] == ["unlock"]
         assert self.balance() == 10
-        assert self.accesses() == ["full", "locked" if listed else "full"]
+        assert self.accesses() == ["full", "free-preview" if listed else "full"]
         assert self.listed() == listed
 
 
@@ -201,13 +201,13 @@ def test_two_scans_of_a_commit_unlocked_at_once_are_charged_once(world, stage):
     twins.check_charged_once()
 
 
-@race(ends={"locked", "full"})
+@race(ends={"free-preview", "full"})
 def test_a_scan_completed_during_the_unlock_becomes_full(world, stage):
     twins = Twins(world, stage, running=True)
     unlocked, _ = yield [twins.unlocks(0), twins.execute]
     assert unlocked.data == {"status": "unlocked"}
     access = twins.accesses()[1]
-    twins.check_charged_once(listed=access == "locked")
+    twins.check_charged_once(listed=access == "free-preview")
     twins.publish()
     twins.check_charged_once()
     scan = reads.get_scan(twins.scans[1].scan_id)

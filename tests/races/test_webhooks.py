@@ -14,10 +14,10 @@ from controlplane.platform.queues.messages import DeliverWebhook, Queue
 from controlplane.platform.queues.worker import Delayed, Postponed
 from controlplane.platform.table.table import Update, table
 from notifications.service import process
+from tests.races.faults import Kind
 from tests.races.stage import RACE_TIME, faults, race
 from tests.races.yields import only_writes
 from tests.support.endpoints import URL, Line, Receiver, endpoint
-from tests.support.faults import Kind
 from tests.support.outcomes import Aborted
 from tests.support.sqs import FakeSqs
 from tests.support.sweeping import swept

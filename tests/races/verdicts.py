@@ -1,7 +1,7 @@
 """Checks of the responses that a client may get when DynamoDB fails during its request."""
 
+from tests.races.faults import Case, Crashed, Kind
 from tests.support.api import Reply
-from tests.support.faults import Case, Crashed, Kind
 
 # The product hides these faults: it retries, and the client doesn't notice.
 _HIDDEN = {Kind.NONE, Kind.CONFLICT, Kind.LOST_ON_THE_WIRE, Kind.LOST_THEN_CONFLICT}

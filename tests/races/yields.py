@@ -1,7 +1,7 @@
 """Selects the calls at which a race changes turns or a fault happens, and finds out which act came first."""
 
+from tests.races.schedules import beyond_the_token
 from tests.support.calls import Call
-from tests.support.schedules import beyond_the_token
 
 
 def beyond_the_own(call: Call) -> bool:

@@ -18,6 +18,8 @@ from controlplane.scans import execution, failures, findings, reads, requests, u
 from controlplane.scans.findings import FindingItem, Location
 from controlplane.scans.history import HistoryItem
 from controlplane.scans.items import Access, Coverage, CoveredKind, Failure, ScanItem
+from scan_execution.app import ACCEPTED, ScanMessage
+from scan_execution.service import execute_scan, publish_scan
 from scan_preparation.service import prepare_scan
 from tests.support.code_host import SHA, FakeHost
 from tests.support.sqs import Handler
@@ -52,8 +54,7 @@ def make_scan(
     lease, request = requests.acquire_request(request_id or make_request(repository), 30)
     link = repository.links[0]
     target = requests.Target(repository, link, link.production_branch or "main", commit)
-    chosen = again or access or ("locked" if repository.preview_used else "free-preview")
-    scan, _ = requests.start_scan(request, lease, target, chosen)
+    scan, _ = requests.start_scan(request, lease, target, again or access or "free-preview")
     scan_id = scan.scan_id
     if status == "queued":
         return scan
@@ -129,6 +130,18 @@ def preparation_worker(host: FakeHost) -> Handler:
     return create_worker(
         Queue.SCAN_PREPARATION, TypeAdapter(PrepareScan), lambda message: prepare_scan(message, host.connect)
     )
+
+
+def scan_worker(host: FakeHost) -> Handler:
+    """Returns the worker that runs scans and publishes their findings."""
+
+    def take(message: ScanMessage) -> None:
+        if message.kind == "execute-scan":
+            execute_scan(message, host.connect)
+        else:
+            publish_scan(message)
+
+    return create_worker(Queue.SCAN_EXECUTION, ACCEPTED, take)
 
 
 def serving(repository: RepositoryItem, archive: bytes = b"", branch: str = "main", sha: str = SHA) -> FakeHost:

@@ -5,10 +5,19 @@ Schedules and faults are built on it. It changes only the client, so the product
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
 from awsclient.errors import ServiceError
+
+# A schedule sets it in the threads of its acts.
+when_touching: ContextVar[Callable[[], None]] = ContextVar("when touching", default=lambda: None)
+
+
+def touch_outside() -> None:
+    """Makes the current act's step conflict with every other one that calls this. For doubles that acts share."""
+    when_touching.get()()
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from controlplane.platform.queues.messages import Queue
 from notifications import transport
 from notifications.app import handler
 from notifications.transport import NotDelivered
-from tests.support.schedules import touch_outside
+from tests.support.calls import touch_outside
 from tests.support.sqs import FakeSqs
 from tests.support.sweeping import swept
 from tests.support.world import Company, World

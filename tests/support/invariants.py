@@ -150,6 +150,21 @@ def websites_are_trusted_or_audited(items: Items) -> None:
             assert stored == listed, f"{local} lists {listed}, stored are {stored}"
 
 
+def configurations_have_the_vendors(items: Items) -> None:
+    """Each project's item repeats what the public configuration shows of the project's vendors."""
+    shown: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for _, _, item in _of(items, "ORG#", "VENDOR#"):
+        uses = (use.get("places") for use in item.get("code", []))
+        if not ("state" in item or "inboxItemId" in item or any(uses)):
+            continue
+        public = {name: item.get(name) for name in ("vendorId", "name", "domain", "category", "state")}
+        shown[item["projectId"]].append({name: value for name, value in public.items() if value is not None})
+    for _, _, project in _of(items, "ORG#", keys.PROJECT_PREFIX):
+        both = (project.get("vendors", []), shown[project["projectId"]])
+        listed, stored = (sorted(sorted(it.items()) for it in vendors) for vendors in both)
+        assert listed == stored, f"{project['projectId']}: the vendors {listed}, not {stored}"
+
+
 def at_most_one_invitation_an_address(items: Items) -> None:
     """No organization has two invitations for the same address, ignoring case."""
     invitations = _of(items, "ORG#", keys.INVITATION_PREFIX)
@@ -269,15 +284,14 @@ def reports_are_charged_once(items: Items) -> None:
 
 
 def repositories_have_one_scan_at_a_time(items: Items) -> None:
-    """A repository names its one open request or scan, no other is open, and it has at most one free preview."""
+    """A repository names its one open request or scan, no other is open, and it knows that it was scanned."""
     work = [item for prefix in (keys.SCAN_PREFIX, "SCANREQ#") for _, _, item in _of(items, "", prefix)]
     for _, local, item in _of(items, "ORG#", keys.REPOSITORY_PREFIX):
         own = [it for it in work if it["repositoryId"] == item["repositoryId"]]
         is_open = [it["requestId"] for it in own if it["status"] in {"starting", "queued", "running"}]
         assert is_open == [item[name] for name in ("activeRequestId",) if name in item], f"{local}: {is_open} open"
-        lasting = [it for it in own if it["status"] not in {"failed", "canceled"}]
-        previews = [it for it in lasting if it.get("access") == "free-preview"]
-        assert len(previews) <= 1, f"{local} has {len(previews)} free previews"
+        completed = [it for it in own if it["status"] == "completed" and "pullRequestNumber" not in it.get("cause", {})]
+        assert item["previewUsed"] or not completed, f"{local} would have another first scan"
 
 
 def names_of_repositories_lead_to_them(items: Items) -> None:
@@ -300,6 +314,7 @@ CHECKS: tuple[Callable[[Items], None], ...] = (
     every_key_has_the_plan_of_its_organization,
     projects_have_their_slugs,
     websites_are_trusted_or_audited,
+    configurations_have_the_vendors,
     at_most_one_invitation_an_address,
     balances_are_the_sum_of_their_ledgers,
     reports_are_charged_once,

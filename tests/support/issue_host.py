@@ -23,7 +23,7 @@ from urllib3.exceptions import NewConnectionError, ReadTimeoutError
 from controlplane.code_host.github import app_auth, client, transport
 from controlplane.platform.core import clock
 from controlplane.platform.core.settings import settings
-from tests.support.schedules import touch_outside
+from tests.support.calls import touch_outside
 
 API = "https://code-host.example.com"
 

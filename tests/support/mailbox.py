@@ -17,7 +17,7 @@ from emails import delivery
 from emails.app import handler
 from notifications.app import handler as tell
 from tests.support import permissions
-from tests.support.schedules import touch_outside
+from tests.support.calls import touch_outside
 from tests.support.sqs import FakeSqs
 from tests.support.sweeping import swept
 

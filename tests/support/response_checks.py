@@ -5,6 +5,7 @@ from html.parser import HTMLParser
 from typing import Any
 
 from controlplane.platform.core.errors import CATALOG
+from controlplane.platform.core.settings import settings
 from controlplane.platform.http.envelope import HINTS
 from tests.support.operations import is_page
 from tests.support.reply import Reply
@@ -16,7 +17,7 @@ _NOT_ENVELOPED = {
     "/v1/github/leaked-keys",
 }
 # Files that the build generates.
-_DOCUMENTS = re.compile(r"/openapi\.json|/llms\.txt|/docs(/[^/]+)?")
+_DOCUMENTS = re.compile(r"/openapi\.json|/llms\.txt|/docs(/rules)?(/[^/]+)?")
 FORM = "application/x-www-form-urlencoded"
 # Paths that answer a form-encoded request in OAuth's format.
 _OAUTH_PATHS = "/v1/auth/device/"
@@ -177,10 +178,14 @@ def check_envelope(path: str, reply: Reply, request_id: str | None = None) -> No
     if _DOCUMENTS.fullmatch(path) and reply.status in {200, 304}:
         check_document(reply)
         return
+    if path.startswith("/v1/consent-instances/") and reply.status in {204, 304}:
+        assert (reply.text, "content-type" in reply.headers) == ("", False)
+        return
     assert reply.headers["content-type"].startswith("application/json")
     if reply.status < 400:
         assert reply.body["success"] is True
-        assert set(reply.body) in ({"success", "data"}, {"success", "data", "pagination"})
+        assert set(reply.body) - {"pagination", "warnings"} == {"success", "data"}
+        check_listed(reply.body.get("warnings", []))
         if "pagination" in reply.body:
             assert isinstance(reply.body["data"], list)
             pagination = reply.body["pagination"]
@@ -192,7 +197,7 @@ def check_envelope(path: str, reply: Reply, request_id: str | None = None) -> No
     error = reply.body["error"]
     assert set(error) == {"code", "message", "details"}
     assert reply.guidance["docsUrl"].endswith(f"/docs/errors#{error['code']}")
-    assert reply.guidance["hint"] == HINTS[error["code"]]
+    assert reply.guidance["hint"] == settings.name_operator(HINTS[error["code"]])
     assert isinstance(error["message"], str)
     assert error["message"]
     assert CATALOG[error["code"]] == reply.status or (error["code"], reply.status) in {
@@ -212,8 +217,13 @@ def check_problems(error: dict[str, Any]) -> None:
     """Checks that `details` lists the problems, and that `message` says how many there are after the first one."""
     problems = error["details"]
     assert problems, error
+    check_listed(problems)
+    if len(problems) > 1:
+        assert re.search(r" \(and [\d,]+ more\)$", error["message"]), error["message"]
+
+
+def check_listed(problems: list[dict[str, Any]]) -> None:
+    """Checks the shape of problems and warnings."""
     for problem in problems:
         assert set(problem) - {"known", "docsUrl", "hint"} == {"code", "message", "path"}
         assert all(isinstance(part, str) for part in problem["path"])
-    if len(problems) > 1:
-        assert re.search(r" \(and [\d,]+ more\)$", error["message"]), error["message"]

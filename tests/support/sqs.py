@@ -16,7 +16,7 @@ from controlplane.platform.core import clock
 from controlplane.platform.queues import messages
 from controlplane.platform.queues.messages import MAX_RECEIVES
 from tests.support import permissions
-from tests.support.schedules import touch_outside
+from tests.support.calls import touch_outside
 
 _NUMBERS = count(1)
 

@@ -137,6 +137,7 @@ _PARTS: dict[str, Callable[[Subject], str]] = {
     "version": lambda it: it.item.version,
     "vendorItemId": lambda it: _detect(it).item_id,
     "scanId": lambda it: it.scan.scan_id,
+    "openScanId": lambda it: make_scan(it.world.connected_repository(it.company), status="queued").scan_id,
     "webhookId": lambda it: it.webhook.webhook_id,
     "eventId": lambda it: it.delivery.event_id,
 }

@@ -161,6 +161,7 @@ FORMS = (
     Form("connectRepository", Action.REPOSITORY_CONNECT, "/repositories"),
     Form("connectRepository", None, "/repositories", near="{connectedBlogId}"),
     Form("beginScan", Action.SCAN_REQUEST, "/scans?repository={repositoryId}", "Start scan", role="member"),
+    Form("stopScan", Action.SCAN_CANCEL, "/scans/{openScanId}", "Cancel this scan", role="member"),
     Form("unlockFindings", Action.SCAN_UNLOCK, "/scans/{scanId}/unlock", "Unlock for 50 credits", role="owner"),
     Form(
         "createOrganizationOfForm",

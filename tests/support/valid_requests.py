@@ -59,7 +59,8 @@ class Case(NamedTuple):
 
     def prepared(self, subject: Subject) -> Request:
         subject.held = self.held
-        path, body = filled(self.operation.path, subject), filled(self.body, subject)
+        path = self.operation.path.replace("{scanId}/cancel", "{openScanId}/cancel")
+        path, body = filled(path, subject), filled(self.body, subject)
         return Request(subject, self.operation.method, path, body)
 
 
@@ -83,6 +84,7 @@ CASES = (
         {"repositoryId": "{otherRepositoryId}"},
         "member",
     ),
+    Case("cancelScan", Action.SCAN_CANCEL, role="member"),
     Case("unlockScan", Action.SCAN_UNLOCK, role="owner"),
     Case(
         "updateInboxItem",
@@ -145,7 +147,7 @@ CREATING = {"createOrganization", "createProject", "createApiKey", "createInvita
 CHANGING = {
     operation.route.operation_id: operation
     for operation in operations()
-    if operation.requires_session is None and operation.method != "GET"
+    if operation.requires_session is None and operation.method not in {"GET", "OPTIONS"}
 }
 _LOCAL = "3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"
 _UNKNOWN = {

@@ -31,13 +31,13 @@ CHOSEN = [
       for path in ("src/main.ts", "src/App.vue", "src/routes/+layout.svelte", "src/pages/index.astro")),
     # A vendor without a helper is a script with a category.
     ("src/main.ts", "yandex-metrica", project("vite", "npm"), ("c15t@^2.2",),
-     "{ id: 'yandex-metrica', src: 'https://mc.yandex.ru/…', category: 'measurement' }", ""),
+     "{ id: 'yandex-metrica', src: 'THE ADDRESS OF ITS SCRIPT', category: 'measurement' }", ""),
     # A page without a build gets the vendor's consent API, or loads it by its banner.
     *((ERB, vendor, project("rails", "npm"), (), call, "c15t") for vendor, call in (
         ("google-tag-manager", "gtag('consent', 'default'"), ("meta-pixel", "fbq('consent', 'revoke')"),
         ("tiktok-pixel", "ttq.holdConsent()"), ("matomo-cloud", "['requireConsent']"),
     )),
-    ("_layouts/default.html", "statcounter", STATIC, (), "function loadStatcounter() {", "c15t"),
+    ("_layouts/default.html", "statcounter", STATIC, (), "allow('analytics')", "c15t"),
     ("app/layout.tsx", "hotjar", project("nextjs", "npm", vendors=("cookiebot",)), (),
      'data-cookieconsent="statistics"', "c15t"),
     ("App.tsx", "mixpanel", PHONE, (), "opt_out_tracking_by_default", "c15t"),

@@ -1,5 +1,6 @@
 """Releases are named once, kept as they were built, and deployed from what was kept."""
 
+import json
 import os
 import subprocess
 from collections.abc import Iterator
@@ -31,6 +32,9 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         monkeypatch.setenv(f"GIT_{role}_NAME", "Ada")
         monkeypatch.setenv(f"GIT_{role}_EMAIL", "ada@example.com")
     (tmp_path / "pyproject.toml").write_text('[project]\nversion = "0.1.0"\n\n[other]\nversion = "3.0.0"\n')
+    package = tmp_path / "clients" / "typescript" / "package.json"
+    package.parent.mkdir(parents=True)
+    package.write_text('{\n  "name": "openassent",\n  "version": "0.1.0"\n}\n')
     (tmp_path / "CHANGELOG.md").write_text(_CHANGELOG)
     (tmp_path / ".gitignore").write_text("built/\n")
     git(tmp_path, "init", "--quiet")
@@ -46,6 +50,8 @@ class TestPrepare:
         named = f"## Unreleased\n\n## 0.2.0 ({_DAY})\n\n- New.\n\n## 0.1.0 (2026-10-31)\n\n- Old.\n"
         assert changelog == f"# Changelog\n\n{named}"
         assert (root / "pyproject.toml").read_text() == '[project]\nversion = "0.2.0"\n\n[other]\nversion = "3.0.0"\n'
+        package = json.loads((root / "clients" / "typescript" / "package.json").read_text())
+        assert package == {"name": "openassent", "version": "0.2.0"}
         assert git(root, "status", "--porcelain") == ""
         assert git(root, "log", "-1", "--format=%s") == "release: 0.2.0"
         assert git(root, "tag", "--points-at", "HEAD") == "v0.2.0"

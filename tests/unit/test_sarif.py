@@ -3,12 +3,13 @@
 from dataclasses import replace
 from typing import Any
 
+from controlplane.findings.fixes import Edit, Fix
 from controlplane.platform.core.ids import ProjectId, RepositoryId, ScanId, ScanRequestId
 from controlplane.platform.core.settings import settings
 from controlplane.scans.findings import FindingItem, PublishedFinding
-from controlplane.scans.items import Comparison, Progress, ScanItem
+from controlplane.scans.items import Comparison, Coverage, Progress, ScanItem
 from controlplane.scans.sarif import to_sarif
-from scripts.rule_texts import RULE_TEXTS, describe
+from scripts.rule_texts import RULE_TEXTS, VENDOR_IDS, describe, describe_vendors
 from tests.support.audits import make_issue
 from tests.support.code_host import SHA
 from tests.support.sarif import check_sarif
@@ -88,19 +89,27 @@ def test_a_removed_rule_has_texts_without_its_findings_names():
     (rule,) = run_of(make_issue(1))["tool"]["driver"]["rules"]
     assert (rule["name"], rule["shortDescription"]["text"]) == ("TrackerBeforeConsent", "Tracker before consent")
     assert rule["help"]["text"] == "Each result says how to fix it."
+    assert "helpUri" not in rule
 
 
 def test_the_texts_about_rules_are_those_of_the_analysis():
     assert RULE_TEXTS.read_text() == describe(), "run `make openapi`"
+    assert VENDOR_IDS.read_text() == describe_vendors(), "run `make openapi`"
 
 
-def test_a_rule_has_help_and_the_severity_of_its_worst_finding():
+def test_a_rule_has_the_links_of_the_rule_and_its_page():
+    (rule,) = run_of(replace(make_issue(1), rule_id="embedded-media", category="x", references=()))["tool"]["driver"][
+        "rules"
+    ]
+    assert "\n- https://eur-lex.europa.eu/eli/dir/2002/58/oj" in rule["help"]["markdown"]
+    assert rule["helpUri"] == "https://api.assent.test/docs/rules/embedded-media"
+    assert rule["properties"]["tags"] == ["privacy", "security", "trackers"]
+
+
+def test_a_rule_has_the_severity_of_its_worst_finding():
     issues = [replace(make_issue(number), severity=severity) for number, severity in enumerate(("low", "critical"), 1)]
     run = run_of(*issues, replace(make_issue(9), rule_id="cookie", severity="medium", references=()))
     first, second = run["tool"]["driver"]["rules"]
-    assert "\n- https://gdpr-info.eu/art-7-gdpr/" in first["help"]["markdown"]
-    assert first["helpUri"] == "https://gdpr-info.eu/art-7-gdpr/"
-    assert "helpUri" not in second
     assert (first["defaultConfiguration"]["level"], first["properties"]["security-severity"]) == ("error", "9.5")
     assert (second["defaultConfiguration"]["level"], second["properties"]["security-severity"]) == ("warning", "5.5")
     assert [result["level"] for result in run["results"]] == ["note", "error", "warning"]
@@ -124,18 +133,60 @@ def test_findings_have_a_baseline_state_if_the_scan_was_compared():
     assert [it["baselineState"] for it in run_of(*issues, scan=compared)["results"]] == ["unchanged", "new"]
 
 
-def test_the_help_of_a_rule_lists_links_and_never_markup_of_the_repository():
+def test_a_rule_never_has_texts_of_the_repository():
     hostile = "`</pre><img src=x onerror=alert(1)>[x](javascript:alert(1))"
-    issue = replace(make_issue(1), remediation=hostile, title=hostile, description=hostile)
-    (rule,) = run_of(replace(issue, references=("https://a.example/", "https://b.example/")))["tool"]["driver"]["rules"]
-    assert rule["help"]["markdown"].endswith(".\n\n- https://a.example/\n- https://b.example/")
-    assert "<img" not in str(rule)
+    issue = replace(make_issue(1), remediation=hostile, title=hostile, description=hostile, references=(hostile,))
+    for rule_id in ("embedded-media", "removed"):
+        (rule,) = run_of(replace(issue, rule_id=rule_id))["tool"]["driver"]["rules"]
+        assert "<img" not in str(rule)
+
+
+def test_skipped_files_are_notifications():
+    coverage = Coverage(9, 1, {"minified": 2, "too large": 1}, (), "Files were left out.", {"minified": "a b/x.min.js"})
+    (invocation,) = run_of(scan=replace(SCAN, coverage=coverage))["invocations"]
+    limit, minified, large = invocation["toolExecutionNotifications"]
+    assert (limit["level"], limit["message"]["text"]) == ("warning", "Files were left out.")
+    assert minified["message"]["text"] == "Not analyzed (minified): 2 files, such as a b/x.min.js."
+    place = minified["locations"][0]["physicalLocation"]["artifactLocation"]
+    assert place == {"uri": "a%20b/x.min.js", "uriBaseId": "%SRCROOT%"}
+    assert (minified["level"], minified["properties"]) == ("note", {"reason": "minified", "count": 2})
+    assert (large["message"]["text"], "locations" in large) == ("Not analyzed (too large): 1 file.", False)
+
+
+def test_edits_are_fixes_that_replace_whole_lines():
+    edits = (
+        Edit("b.html", 4, "<old>", ""),
+        Edit("a.html", 3, "  <a>\n  <b>", "  <c>"),
+        Edit("c.ts", 1, "", "export {};"),
+    )
+    issues = [replace(make_issue(1), fix=Fix("Waits.", "html", "", (), edits)), replace(make_issue(2), fix=None)]
+    first, second = run_of(*issues)["results"]
+    assert "fixes" not in second
+    (fix,) = first["fixes"]
+    assert fix["description"]["text"] == "Waits."
+    assert [it["artifactLocation"]["uri"] for it in fix["artifactChanges"]] == ["a.html", "b.html", "c.ts"]
+    assert [replacement for it in fix["artifactChanges"] for replacement in it["replacements"]] == [
+        {
+            "deletedRegion": {"startLine": 3, "startColumn": 1, "endLine": 4, "endColumn": 6},
+            "insertedContent": {"text": "  <c>"},
+        },
+        {"deletedRegion": {"startLine": 4, "startColumn": 1, "endLine": 5, "endColumn": 1}},
+        {
+            "deletedRegion": {"startLine": 1, "startColumn": 1, "endLine": 1, "endColumn": 1},
+            "insertedContent": {"text": "export {};"},
+        },
+    ]
 
 
 def test_a_log_without_findings_is_complete():
     run = run_of(scan=replace(SCAN, issue_count=0, rules_version=None, root_directory=None))
     assert (run["results"], run["tool"]["driver"]["rules"]) == ([], [])
     assert run["invocations"] == [
-        {"executionSuccessful": True, "startTimeUtc": SCAN.started_at, "endTimeUtc": SCAN.completed_at}
+        {
+            "executionSuccessful": True,
+            "startTimeUtc": SCAN.started_at,
+            "endTimeUtc": SCAN.completed_at,
+            "toolExecutionNotifications": [],
+        }
     ]
     assert run["automationDetails"]["id"] == "assent/"

@@ -5,6 +5,7 @@ import json
 import pytest
 from pydantic import ValidationError
 
+from controlplane.platform.core.regions import Region
 from controlplane.platform.core.settings import load
 
 GOOD = {
@@ -107,10 +108,36 @@ def test_unknown_names_and_values_of_settings_are_an_error(text):
         load({**GOOD, "SETTINGS": text})
 
 
-def test_the_address_of_the_consent_runtime_is_optional_and_must_be_a_url():
-    for text, address in ((None, None), ("", None), ("https://consent.example.com/", "https://consent.example.com")):
-        variable = {} if text is None else {"CONSENT_RUNTIME_BASE_URL": text}
-        assert load({**GOOD, **variable}).consent_runtime_base_url == address
-    for wrong in ("consent.example.com", "ftp://consent.example.com", "https://a b", "https://a?b"):
+def test_regions_are_those_of_the_variable_or_the_aws_region(monkeypatch):
+    text = "eu|Europe (Frankfurt); us-east|United States|https://consent.example.com/us/"
+    assert load({**GOOD, "REGIONS": text}).regions == (
+        Region("eu", "Europe (Frankfurt)"),
+        Region("us-east", "United States", "https://consent.example.com/us"),
+    )
+    for name, region in (
+        ("us-west-2", Region("us-west", "United States (Oregon)")),
+        ("eu-south-2", Region("eu-south-2", "eu-south-2")),
+    ):
+        monkeypatch.setenv("AWS_DEFAULT_REGION", name)
+        assert load(GOOD).regions == load({**GOOD, "REGIONS": ""}).regions == (region,)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["eu", "eu|", "EU|Europe", "eu|Europe|consent.example.com", "eu|A|https://a b", "eu|A|https://a?b", "eu|A;eu|B"],
+)
+def test_malformed_regions_are_an_error(text):
+    with pytest.raises(ValidationError, match=r"regions"):
+        load({**GOOD, "REGIONS": text})
+
+
+def test_the_contact_is_an_address_or_a_page_and_messages_make_sense_without():
+    for text, named in (
+        ("", "the operator of this service"),
+        ("help@example.com", "the operator of this service (help@example.com)"),
+        ("https://example.com/help?a=1", "the operator of this service (https://example.com/help?a=1)"),
+    ):
+        assert load({**GOOD, "CONTACT": text}).name_operator("Ask {operator}.") == f"Ask {named}."
+    for wrong in ("help", "http://example.com", "a b@example.com", "help@example.com, ops@example.com"):
         with pytest.raises(ValidationError):
-            load({**GOOD, "CONSENT_RUNTIME_BASE_URL": wrong})
+            load({**GOOD, "CONTACT": wrong})

@@ -32,7 +32,7 @@ from tools.mutate.mutants import Mutant, make_mutants
 
 # The folders of the product, and the one from which modules are imported.
 _IMPORTED_FROM = {"functions": "functions", "layers/shared": "layers/shared", "layers/analysis": "layers/analysis",
-                  "cli/src": "cli/src", "ops": "."}  # fmt: skip
+                  "cli/src": "cli/src", "ops": ".", "local": ".", "scripts": "."}  # fmt: skip
 _OPTIONS = (
     "-q", "-n", "0", "-p", "no:randomly", "-p", "no:cacheprovider", "--hypothesis-seed=0",
     "-W", "ignore:.*fork:DeprecationWarning",

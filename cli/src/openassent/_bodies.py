@@ -1,6 +1,8 @@
 """Reads JSON of a service that may be another one, or hostile."""
 
 import json
+import time
+from email.utils import parsedate_to_datetime
 from typing import Any
 
 # Ten times what the API has. Python, pydantic, and programs that walk through a value have limits of their own.
@@ -39,3 +41,22 @@ def _is_deep(value: Any) -> bool:
             for part in (it.values() if isinstance(it, dict) else it)
         ]
     return bool(level)
+
+
+def seconds_of(value: str | None) -> float | None:
+    """Returns the seconds of a Retry-After header (RFC 9110, section 10.2.3), or None if it is missing or invalid."""
+    if value is None:
+        return None
+    if value.isascii() and value.isdigit():
+        return float(value)
+    try:
+        return max(0.0, parsedate_to_datetime(value).timestamp() - time.time())
+    except (TypeError, ValueError, OverflowError):
+        return None
+
+
+def warnings_of(envelope: dict[str, Any]) -> list[str]:
+    """Returns the fields of the request that the service ignored, each with what is wrong with it."""
+    listed = envelope.get("warnings")
+    warnings = [it for it in listed if isinstance(it, dict)] if isinstance(listed, list) else []
+    return [f"{'.'.join(map(str, it.get('path') or ['body']))}: {it.get('message')}" for it in warnings]

@@ -1,8 +1,10 @@
 """Decides whether and when a request is sent again, for both clients."""
 
+import asyncio
 import random
 import socket
 import ssl
+import time
 from collections.abc import Iterator
 
 import httpx
@@ -88,3 +90,24 @@ def _may_repeat(call: Call, error: AssentError) -> bool:
     # The first attempt with this key is still running.
     in_flight = isinstance(error.details, dict) and error.details.get("reason") == "in_flight"
     return error.status == 409 and in_flight and call.has_idempotency_key
+
+
+_LONGEST_SLEEP_SECONDS = 3_600.0
+
+
+def monotonic() -> float:
+    """Returns seconds since an arbitrary moment, unaffected by changes of the system's clock."""
+    return time.monotonic()
+
+
+async def sleep_async(seconds: float) -> None:
+    await asyncio.sleep(_bounded(seconds))
+
+
+def sleep(seconds: float) -> None:
+    time.sleep(_bounded(seconds))
+
+
+def _bounded(seconds: float) -> float:
+    """Returns the waiting time that the service requests, within bounds."""
+    return min(max(seconds, 0.0), _LONGEST_SLEEP_SECONDS)

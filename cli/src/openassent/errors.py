@@ -6,8 +6,7 @@ from typing import Any, TypeVar
 import httpx
 from pydantic import BaseModel, ValidationError
 
-from openassent._bodies import json_of
-from openassent._retry_after import seconds_of
+from openassent._bodies import json_of, seconds_of
 from openassent.models import Problem
 
 M = TypeVar("M", bound=BaseModel)
@@ -260,7 +259,7 @@ def error_of(response: httpx.Response) -> ApiError:
     code = code if isinstance(code, str) else None
     message = error.get("message")
     if not isinstance(message, str):
-        message = f"The response has the status {response.status_code}, and isn't one of this API's."
+        message = f"The response has the status {response.status_code}, and not the format of this API."
     return _class_of(response.status_code, code, details)(
         message,
         status=response.status_code,

@@ -1,7 +1,5 @@
 """The extras of the distribution, without which a part of the command line can't run."""
 
-from openassent import __version__
-
 # The packages of each extra in cli/pyproject.toml, as they are imported.
 EXTRAS = {
     "filelock": "cli",
@@ -24,5 +22,7 @@ def installation(error: ModuleNotFoundError) -> str | None:
     extra = EXTRAS.get((error.name or "").partition(".")[0])
     if extra is None:
         return None
+    from openassent import __version__  # noqa: PLC0415 (takes long to find, and only a few messages need it)
+
     wheel = f"./openassent-{__version__}-py3-none-any.whl[{extra}]"
     return f"Install your wheel with the extra `{extra}`, such as: pipx install --force '{wheel}'"

@@ -6,15 +6,13 @@ import sys
 from collections.abc import Iterator
 
 import typer
-from keyring.errors import KeyringError
 from rich.console import Console
 from rich.markup import escape
 
-from openassent import ApiError, AssentError, ConnectionFailed, InvalidArgument
-from openassent_cli.exits import Exit
+import openassent
 from openassent_cli.extras import installation
 from openassent_cli.printable import printable
-from openassent_cli.problems import Problem
+from openassent_cli.problems import Exit, Problem
 
 _CODES = {
     400: Exit.USAGE,
@@ -35,7 +33,7 @@ def ending(terminal: Console) -> Iterator[None]:
     """Turns the errors of a command into typer.Exit. terminal: standard error."""
     try:
         yield
-    except AssentError as error:
+    except openassent.AssentError as error:
         raise typer.Exit(_report(problem_of(error), terminal)) from None
     except Problem as problem:
         raise typer.Exit(_report(problem, terminal)) from None
@@ -49,7 +47,7 @@ def ending(terminal: Console) -> Iterator[None]:
             raise
         missing = Problem("This command isn't installed.", advice, Exit.USAGE)
         raise typer.Exit(_report(missing, terminal)) from None
-    except KeyringError:
+    except _keyring_error():
         missing = Problem("The system's keyring doesn't work.", "Set ASSENT_KEYRING=off to keep tokens in a file.")
         raise typer.Exit(_report(missing, terminal)) from None
     except OSError as error:
@@ -57,19 +55,25 @@ def ending(terminal: Console) -> Iterator[None]:
         raise typer.Exit(_report(Problem(f"{place}{error.strerror or error}"), terminal)) from None
 
 
-def problem_of(error: AssentError) -> Problem:
+def _keyring_error() -> type[Exception]:
+    from keyring.errors import KeyringError  # noqa: PLC0415 (takes long to import, and few commands need it)
+
+    return KeyringError
+
+
+def problem_of(error: "openassent.AssentError") -> Problem:
     """Converts an error of the service or the connection to the problem that the person sees."""
-    if isinstance(error, ConnectionFailed):
+    if isinstance(error, openassent.ConnectionFailed):
         advice = "Check the address (`assent profile list`) and your connection."
         return Problem(str(error), advice, Exit.NO_CONNECTION)
-    if isinstance(error, InvalidArgument):
+    if isinstance(error, openassent.InvalidArgument):
         return Problem(str(error), code=Exit.USAGE)
-    if not isinstance(error, ApiError):
+    if not isinstance(error, openassent.ApiError):
         return Problem(str(error))
     return Problem(error.message, "\n".join(_advice(error)) or None, _CODES.get(error.status, Exit.FAILED))
 
 
-def _advice(error: ApiError) -> Iterator[str]:
+def _advice(error: "openassent.ApiError") -> Iterator[str]:
     for problem in error.problems[1:]:  # the message has the first one
         yield f"{'.'.join(problem.path)}: {problem.message}" if problem.path else problem.message
     if error.status == 401:

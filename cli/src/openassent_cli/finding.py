@@ -1,16 +1,17 @@
 """Finds resources by a slug, a name, or an ID."""
 
 from collections.abc import Iterable
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from openassent import Assent
-from openassent_cli.exits import Exit
-from openassent_cli.problems import Problem, UnknownName
+from openassent_cli.problems import Exit, Problem, UnknownName
+
+if TYPE_CHECKING:
+    from openassent import Assent
 
 Item = TypeVar("Item")
 
 
-def organization_id(client: Assent, wanted: str) -> str:
+def organization_id(client: "Assent", wanted: str) -> str:
     """Returns the ID of an organization given by ID or slug. Raises Problem."""
     if wanted.startswith("org_"):
         return wanted
@@ -18,14 +19,14 @@ def organization_id(client: Assent, wanted: str) -> str:
     return str(found.id)
 
 
-def project_id(client: Assent, wanted: str) -> str:
+def project_id(client: "Assent", wanted: str) -> str:
     """Returns the ID of a project given by ID, slug, or name. Raises Problem."""
     if wanted.startswith("prj_"):
         return wanted
     return str(found_by_name("project", wanted, client.projects.list(), "slug", "name").id)
 
 
-def repository_id(client: Assent, wanted: str) -> str:
+def repository_id(client: "Assent", wanted: str) -> str:
     """Returns the ID of a connected repository given by ID, `owner/name`, or name. Raises Problem."""
     if wanted.startswith("rep_"):
         return wanted

@@ -9,8 +9,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from openassent_cli.exits import Exit
-from openassent_cli.problems import Problem
+from openassent_cli.problems import Exit, Problem
 
 # How git writes the ends of lines, and where the repository is from.
 _KEPT = ("core.autocrlf", "core.eol", "remote.origin.url")

@@ -9,20 +9,19 @@ import sys
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import urlsplit
 
 import typer
 from rich.console import Console
 
-from openassent import Assent, __version__
-from openassent._settings import base_address
 from openassent_cli import failures, finding, profiles
-from openassent_cli.exits import Exit
 from openassent_cli.printable import printable
-from openassent_cli.problems import NotSignedIn, Problem
+from openassent_cli.problems import Exit, NotSignedIn, Problem
 from openassent_cli.profiles import Profile
-from openassent_cli.session import ProfileAuth
+
+if TYPE_CHECKING:
+    from openassent import Assent
 
 
 @dataclass(frozen=True)
@@ -70,9 +69,20 @@ class Invocation:
             stored = None
         return Profile(address, self.organization or (stored.organization if stored else None))
 
+    @property
+    def documentation(self) -> str | None:
+        """The address of the service's documentation. None if no service is known."""
+        try:
+            return f"{self.settings().base_url}/docs"
+        except Problem:
+            return None
+
     @contextlib.contextmanager
-    def client(self) -> Iterator[Assent]:
+    def client(self) -> "Iterator[Assent]":
         """Yields a client with the profile's credential. Raises Problem."""
+        from openassent import Assent  # noqa: PLC0415 (takes long to import, and the local scan doesn't need it)
+        from openassent_cli.session import ProfileAuth  # noqa: PLC0415
+
         settings = self.settings()
         with self.anonymous(settings.base_url) as anonymous:
             auth = None if self.api_key else ProfileAuth(self.profile_name, anonymous.device)
@@ -86,13 +96,17 @@ class Invocation:
             with connect(organization=organization) as client:
                 yield client
 
-    def anonymous(self, base_url: str) -> Assent:
+    def anonymous(self, base_url: str) -> "Assent":
         """Returns a client without a credential."""
+        from openassent import Assent  # noqa: PLC0415
+
         return Assent(base_url=base_url, user_agent=_user_agent())
 
 
 def _user_agent() -> str:
     """Returns the User-Agent header. It contains nothing about the person or the machine but the platform."""
+    from openassent import __version__  # noqa: PLC0415 (see `extras`)
+
     return f"assent-cli/{__version__} python/{platform.python_version()} {platform.system().lower()}"
 
 
@@ -101,6 +115,8 @@ def checked_url(text: str) -> str:
 
     Raises InvalidArgument, and Problem for one to which no credential may go.
     """
+    from openassent._settings import base_address  # noqa: PLC0415
+
     address = base_address(text).rstrip("/")
     url = urlsplit(address)
     if url.scheme == "https" or url.hostname in {"localhost", "127.0.0.1", "::1"}:

@@ -9,8 +9,7 @@ from openassent import Assent
 from openassent._settings import is_web_address
 from openassent.errors import AccessDenied, DeviceCodeExpired
 from openassent.models import DeviceCode, Token
-from openassent_cli.exits import Exit
-from openassent_cli.problems import NotSignedIn, Problem
+from openassent_cli.problems import Exit, NotSignedIn, Problem
 
 _LONGEST_DEVICE_NAME = 100
 

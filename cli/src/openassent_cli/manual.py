@@ -7,8 +7,8 @@ from typing import Any
 
 from typer.main import get_command
 
-from openassent_cli.exits import Exit
 from openassent_cli.main import app
+from openassent_cli.problems import Exit
 
 _INTRODUCTION = """\
 .TH ASSENT 1

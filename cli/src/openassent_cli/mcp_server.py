@@ -76,7 +76,8 @@ class Tools:
         return _page(functools.partial(self._client.vendors.list, project_id(self._client, project)), limit, cursor)
 
     def decide_vendor(self, project: Project, vendor_id: str, decision: Literal["approve", "ignore"]) -> dict[str, Any]:
-        """Approve or ignore a vendor of a project. This resolves its findings."""
+        """Approve a vendor that a project may use after consent, or ignore it. The next scan resolves open
+        code findings about loading only ignored vendors."""
         return _marked(self._client.vendors.decide(project_id(self._client, project), vendor_id, decision=decision))
 
     def findings(

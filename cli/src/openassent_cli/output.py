@@ -4,13 +4,10 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import islice
+from operator import attrgetter
 from typing import TypeVar
 
 import typer
-from pydantic import BaseModel
-from rich.padding import Padding
-from rich.syntax import Syntax
-from rich.table import Table
 from rich.text import Text
 
 from openassent_cli.invocation import console, invocation, note
@@ -23,7 +20,7 @@ _MINUTE, _HOUR, _DAY = 60, 3_600, 86_400
 
 def plain(value: object) -> object:
     """Returns a value as the API's JSON has it: without fields that it doesn't have, and with its form of times."""
-    if isinstance(value, BaseModel):
+    if hasattr(value, "model_dump"):
         return plain(value.model_dump(by_alias=True, exclude_unset=True))
     if isinstance(value, datetime):
         return value.isoformat(timespec="milliseconds").replace("+00:00", "Z")
@@ -40,12 +37,14 @@ def print_json(value: object) -> None:
 
 def show_list(
     items: Iterable[Item],
-    columns: Sequence[tuple[str, Callable[[Item], object]]],
+    columns: Mapping[str, str | Callable[[Item], object]],
     *,
     limit: int | None = None,
     empty: str,
 ) -> None:
     """Prints items, or the first of them, as a table or as a JSON array. Says so if there are more.
+
+    columns: by title, the path of an attribute, or a function of the item.
 
     Unless standard output is a terminal, each item is one line without a header, and its columns end with a tab.
     """
@@ -56,7 +55,8 @@ def show_list(
     elif not shown:
         note(empty)
     else:
-        _print_rows([title for title, _ in columns], [[value(item) for _, value in columns] for item in shown])
+        values = [attrgetter(it) if isinstance(it, str) else it for it in columns.values()]
+        _print_rows([*columns], [[value(item) for value in values] for item in shown])
     if len(found) > len(shown):
         note(f"Only the first {limit} are shown. Use --limit to see more.")
 
@@ -72,6 +72,8 @@ def show(item: object, facts: Sequence[tuple[str, object]]) -> None:
         for title, value in known:
             typer.echo(f"{title}:\t{_field(value)}")
         return
+    from rich.table import Table  # noqa: PLC0415 (takes long to import, and only a terminal needs it)
+
     table = Table(box=None, pad_edge=False, show_header=False)
     table.add_column(style="dim", no_wrap=True)
     table.add_column(overflow="fold")
@@ -87,6 +89,8 @@ def _print_rows(titles: Sequence[str], rows: Sequence[Sequence[object]]) -> None
         for row in rows:
             typer.echo("\t".join(map(_field, row)))
         return
+    from rich.table import Table  # noqa: PLC0415
+
     table = Table(box=None, pad_edge=False, header_style="bold", show_edge=False)
     for title in titles:
         # An ID is to be copied, so it is in one piece.
@@ -158,15 +162,25 @@ def print_text(text: Text, *, indent: int = 0, above: int = 0) -> None:
     """Prints text with space before it. Only a terminal gets it wrapped to its width."""
     terminal = console()
     if terminal.is_terminal:
+        from rich.padding import Padding  # noqa: PLC0415
+
         terminal.print(Padding(text, (above, 0, 0, indent)))
         return
     for line in [*[Text()] * above, *text.split("\n", allow_blank=True)]:
         terminal.print(Text(" " * indent).append_text(line), soft_wrap=True)
 
 
+def _highlighted(code: str, language: str) -> Text:
+    if not console().is_terminal:
+        return Text(code.expandtabs(4))
+    from rich.syntax import Syntax  # noqa: PLC0415 (takes long to import, and only a terminal needs it)
+
+    return Syntax("", language, theme="ansi_dark").highlight(code)
+
+
 def print_code(code: str, language: str, first_line: int | None = None, *, indent: int = 2) -> None:
     """Prints code in its colors, with line numbers if the first one is known."""
-    highlighted = Syntax("", language, theme="ansi_dark").highlight(printable(code))
+    highlighted = _highlighted(printable(code), language)
     highlighted.rstrip()
     lines = highlighted.split("\n", allow_blank=True)
     width = len(str((first_line or 0) + len(lines)))

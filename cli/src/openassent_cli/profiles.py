@@ -12,12 +12,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-import platformdirs
-from filelock import FileLock
-
-from openassent._settings import base_address
-from openassent_cli.exits import Exit
-from openassent_cli.problems import Problem
+from openassent_cli.problems import Exit, Problem
 
 DEFAULT = "default"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}\Z")
@@ -33,6 +28,8 @@ class Profile:
 
 def folder() -> Path:
     """Returns the configuration folder, and creates it for its user alone."""
+    import platformdirs  # noqa: PLC0415 (see `locked`)
+
     path = Path(os.environ.get("ASSENT_CONFIG_DIR") or platformdirs.user_config_dir("assent", appauthor=False))
     path.mkdir(mode=0o700, parents=True, exist_ok=True)
     return path
@@ -41,6 +38,8 @@ def folder() -> Path:
 @contextmanager
 def locked(name: str) -> Iterator[None]:
     """Holds the lock of that name against all other commands of this user."""
+    from filelock import FileLock  # noqa: PLC0415 (takes long to import, and the local scan doesn't need it)
+
     with FileLock(folder() / f"{name}.lock", mode=0o600):
         yield
 
@@ -117,10 +116,12 @@ def _path() -> Path:
 
 
 def _read() -> tuple[str, dict[str, Profile]]:
+    from openassent import _settings  # noqa: PLC0415 (see `locked`)
+
     try:
         document = json.loads(_path().read_text(encoding="utf-8"))
         return str(document.get("current", DEFAULT)), {
-            name: Profile(base_address(it["base_url"]), it.get("organization") and str(it["organization"]))
+            name: Profile(_settings.base_address(it["base_url"]), it.get("organization") and str(it["organization"]))
             for name, it in document["profiles"].items()
         }
     except FileNotFoundError:

@@ -2,8 +2,8 @@
 
 import sys
 
-from openassent_cli.exits import Exit
 from openassent_cli.extras import installation
+from openassent_cli.problems import Exit
 
 
 def run() -> None:

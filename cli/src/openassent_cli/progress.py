@@ -2,8 +2,6 @@
 
 from typing import Any, Self
 
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-
 from openassent_cli.invocation import console, invocation
 
 _STAGES = {"fetch": "Fetching", "inventory": "Taking inventory", "analyze": "Analyzing", "publish": "Publishing"}
@@ -13,6 +11,15 @@ class _Bar:
     """One bar, from entering to leaving the context."""
 
     def __init__(self, description: str) -> None:
+        from rich.progress import (  # noqa: PLC0415 (takes long to import, and few commands need it)
+            BarColumn,
+            MofNCompleteColumn,
+            Progress,
+            SpinnerColumn,
+            TextColumn,
+            TimeElapsedColumn,
+        )
+
         terminal = console(error=True)
         self._progress = Progress(
             SpinnerColumn(),

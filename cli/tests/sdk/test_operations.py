@@ -161,6 +161,7 @@ class TestMethods:
 
 # Older shapes of requests, and fields that the SDK fills in or names differently.
 NOT_OFFERED = {
+    "getConfiguration": {"if_none_match"},
     "createProject": {"trusted_origins", "consent"},
     "updateProject": {"project_name", "consent"},
     "createDeviceCode": {"code_challenge", "code_challenge_method", "scope"},

@@ -86,3 +86,12 @@ class TestAModel:
         assert one == Region(id="eu", label="Europe")
         with pytest.raises(ValueError, match="frozen"):
             one.id = "us"  # type: ignore[misc]
+
+
+def test_fields_that_the_service_ignored_are_logged(caplog: pytest.LogCaptureFixture):
+    warning = {"code": "unknown_field", "message": "Unknown field. Did you mean websites?", "path": ["website"]}
+    ignored = httpx.Response(200, json={"success": True, "data": [region(1)], "warnings": [warning, "x"]})
+    assert [it.id for it in Script(ignored).client().regions.list()] == ["region-1"]
+    assert [it.getMessage() for it in caplog.records if it.levelname == "WARNING"] == [
+        "GET /v1/regions: website: Unknown field. Did you mean websites?"
+    ]

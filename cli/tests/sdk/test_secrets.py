@@ -147,7 +147,7 @@ class TestACredential:
 
 class TestAFailure:
     @each("kind", TRANSPORT_ERRORS)
-    def test_of_the_connection_has_none_of_its_text(self, pauses: Pauses, kind: type[httpx.RequestError]):
+    def test_a_connection_error_omits_the_text_of_its_cause(self, pauses: Pauses, kind: type[httpx.RequestError]):
         script = Script(kind(f"Illegal header value b'Bearer {SECRET}'"))
         with pytest.raises(AssentError) as caught:
             script.client().members.update("mem_1", role="admin")
@@ -179,14 +179,14 @@ class TestAFailure:
         assert_hidden(caught.value, SECRET)
 
     @each("kind", [httpx.LocalProtocolError, httpx.UnsupportedProtocol])
-    def test_of_a_request_that_cant_be_sent_isnt_repeated(self, pauses: Pauses, kind: type[httpx.RequestError]):
+    def test_a_request_that_cant_be_sent_isnt_repeated(self, pauses: Pauses, kind: type[httpx.RequestError]):
         script = Script(kind(SECRET))
         with pytest.raises(InvalidArgument):
             script.client().me.get()
         assert (len(script.requests), pauses.seconds) == (1, [])
 
     @each("text", ["\ud800", {"a": float("nan")}])
-    def test_to_write_a_value_is_an_invalid_argument(self, text: Any):
+    def test_a_value_that_json_cant_represent_is_an_invalid_argument(self, text: Any):
         script = Script(success({}))
         with pytest.raises((InvalidArgument, ValueError)) as caught:
             script.client(api_key=SECRET).device.revoke(text)
@@ -194,7 +194,7 @@ class TestAFailure:
         assert_hidden(caught.value, SECRET)
 
     @each("host", ["a" * 70 + ".test", "\u2603" * 70 + ".test"])
-    def test_of_a_host_that_cant_exist_is_one_line(self, host: str):
+    def test_an_impossible_host_is_reported_in_one_line(self, host: str):
         error = failure(lambda client: client.me.get(), base_url=f"https://{host}", max_retries=0)
         assert isinstance(error, AssentError)
         assert_hidden(error)
@@ -215,7 +215,7 @@ def deep(levels: int) -> bytes:
 class TestAResponse:
     @given(field=st.sampled_from([*SECRETS]), value=JSON)
     @settings(max_examples=100, deadline=None, database=None)
-    def test_with_tokens_is_never_quoted(self, field: str, value: Any):
+    def test_a_response_with_tokens_is_never_quoted(self, field: str, value: Any):
         """Validation errors of the models' library quote the whole value."""
         content = json.dumps({"success": True, "data": {**SECRETS, field: value}}).encode()
         client = Script(httpx.Response(200, content=content)).client(max_retries=0)
@@ -226,7 +226,7 @@ class TestAResponse:
 
     @each("status", [200, 400, 503])
     @each("levels", [101, 1_000, 200_000])
-    def test_that_is_nested_deeply_is_one_line(self, levels: int, status: int):
+    def test_a_deeply_nested_response_is_reported_in_one_line(self, levels: int, status: int):
         for body in (deep(levels), b'{"success": true, "data": ' + deep(levels) + b"}"):
             client = Script(httpx.Response(status, content=body)).client(max_retries=0)
             for call in (client.me.get, client.projects.list().page, client.openapi.get, client.device.metadata):
@@ -249,14 +249,14 @@ class TestAResponse:
         "address",
         ["", "https://[", f"https://me:{SECRET}@a.test", "file:///etc/passwd", "--version", "https://a:99999"],
     )
-    def test_with_an_odd_page_for_signing_in_is_refused(self, address: str):
+    def test_an_invalid_address_of_the_sign_in_page_is_rejected(self, address: str):
         code = {**CODE, "verificationUriComplete": address}
         with pytest.raises(MalformedResponse) as caught:
             Script(success(code, 201)).client().device.start()
         assert_hidden(caught.value, SECRET)
 
     @each("cursor", [5, ["x"], {"a": 1}, True])
-    def test_with_an_odd_cursor_is_refused(self, cursor: Any):
+    def test_an_invalid_cursor_is_rejected(self, cursor: Any):
         body = {"success": True, "data": [], "pagination": {"nextCursor": cursor}}
         for pagination in (body, {**body, "pagination": cursor}):
             with pytest.raises(MalformedResponse, match="cursor"):

@@ -88,7 +88,7 @@ class TestAnotherRequest:
         with pytest.raises(webhooks.InvalidSignature):
             webhooks.verify(BODY, headers(), [], now=NOW)
 
-    def test_of_another_format_isn_t_an_event(self):
+    def test_a_signed_body_in_another_format_is_rejected(self):
         body = b'{"text": "A scan has ended."}'
         with pytest.raises(webhooks.InvalidBody):
             webhooks.verify(body, headers(signature(SECRET, body)), SECRET, now=NOW)

@@ -1,9 +1,9 @@
 """Connects repositories: a person proves on GitHub which of them they may connect.
 
 GitHub redirects back with the ID of an installation, which anyone can guess, and a code, which only the person gets.
-So an installation is accepted only if it is one of our App, and GitHub lists it for the person who redeemed the code.
-Only repositories that this person can write to are offered. Nothing of it is stored: the page carries the offers,
-signed for the session.
+So an installation is accepted only if it belongs to our App and GitHub lists it for the person who redeemed the code.
+Only repositories that this person can write to are offered. The offers aren't stored: the page contains
+them, signed for the session.
 """
 
 import base64
@@ -34,7 +34,7 @@ _STATE, _OFFERS = "state of a GitHub callback", "offered repositories"
 
 
 class GithubOff(NotFound):
-    message = "Repositories can't be connected here. Ask the operator to connect them."
+    message = "Repositories can't be connected here. Ask {operator} to connect them."
 
 
 class CallbackLost(InvalidPayload):
@@ -128,7 +128,7 @@ def finish(state: State, code: str, installation_id: int | None, secret: str) ->
         else:
             offered = []
             for one in accessible[:_MOST_INSTALLATIONS]:
-                with suppress(InstallationGone):  # a suspended one, which doesn't affect the others
+                with suppress(InstallationGone):  # a suspended installation doesn't affect the others
                     offered += _list_repositories(person, one)
     offered.sort(key=lambda it: (it.owner.lower(), it.name.lower()))
     return _seal_offers(state.organization_id, offered, secret)

@@ -87,7 +87,7 @@ async def confirm_disconnection(session: AdminSubmits, repository_id: Repository
 
 @router.get("/organizations/{organizationSlug}/github", operation_id="connectGithub")
 async def connect_github(session: AdminSees) -> Response:
-    """Redirects to the installation of our GitHub App or, with `installed`, to the person's identity on GitHub."""
+    """Redirects to GitHub: to install our App or, with `installed`, to confirm who the person is."""
     is_installed = "installed" in session.parameters
     return redirect(connecting.begin(session.organization.organization_id, session.secret, is_installed=is_installed))
 

@@ -8,6 +8,6 @@ _CHOICES = 500
 
 
 def list_choices(organization_id: str) -> list[RepositoryItem]:
-    """Returns the repositories to choose from, by name: those that were connected last, so that one read suffices."""
+    """Returns the most recently connected repositories, sorted by name. Needs one read."""
     found = repositories.list_repositories(organization_id, _CHOICES, None).items
     return sorted(found, key=lambda it: (it.owner.lower(), it.name.lower()))

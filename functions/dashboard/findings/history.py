@@ -40,7 +40,8 @@ def list_events(item: InboxItem, vendor: VendorItem | None, names: Mapping[str, 
 
 def _event_of(change: StatusChange, names: Mapping[str, str], *, is_first: bool) -> Event:
     if change.by is not None:
-        return Event(change.at, _DECIDED[change.status], names.get(change.by, FORMER_MEMBER), change.reason)
+        until = f" until {change.until[:10]}" if change.until else ""
+        return Event(change.at, _DECIDED[change.status] + until, names.get(change.by, FORMER_MEMBER), change.reason)
     if change.status == "resolved":
         what = "A scan resolved this finding" if change.scan_id else "A decision about its vendor resolved this finding"
         return Event(change.at, what, None, change.reason, change.scan_id)

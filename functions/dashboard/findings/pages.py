@@ -1,7 +1,7 @@
 """The pages of the inbox: its list with decisions on many findings at once, and the page of a finding.
 
-A page of the list reads a bounded part of it, most recently updated first, and shows what matches the filters in it.
-The next page goes on after that, so a search goes back in time page by page, and never reads a whole inbox at once.
+Each page of the list reads a bounded part of the inbox, most recently updated first, and shows the items that match the
+filters. The next page continues from there, so a search never reads the whole inbox at once.
 """
 
 from collections import Counter
@@ -54,7 +54,7 @@ _DONE = {
 
 
 class Count(NamedTuple):
-    """A number of findings, or the least that it can be."""
+    """A number of findings: exact, or a lower bound."""
 
     number: int
     is_exact: bool

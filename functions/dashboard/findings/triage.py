@@ -1,12 +1,14 @@
 """Decisions on the inbox's pages: on one finding or on many at once, and undoing them."""
 
 from collections.abc import Mapping
+from datetime import date
 from typing import NamedTuple, cast
 
 from controlplane.findings import inbox, vendors
 from controlplane.findings.inbox import Outcome, StaleVersion
 from controlplane.findings.items import InboxItem, Status
 from controlplane.findings.vendors import VendorState
+from controlplane.platform.core import clock
 from controlplane.platform.core.ids import InboxItemId, ProjectId
 from controlplane.platform.table.parallel import read_both
 from controlplane.projects import store as projects
@@ -22,10 +24,11 @@ _NO_VENDOR_DECISION = "Choose to approve or to ignore the vendor of a finding on
 
 
 class Decision(NamedTuple):
-    """A status to set with a reason, or `undo`, which restores the former status."""
+    """A status to set with a reason, or `undo`, which restores the former status. until: the end of a dismissal."""
 
     action: str
     reason: str | None = None
+    until: str | None = None
 
     @classmethod
     def read(cls, form: Mapping[str, str]) -> "Decision":
@@ -34,18 +37,33 @@ class Decision(NamedTuple):
         reason = form.get("reason", "").strip()
         if len(reason) > _REASON_LENGTH:
             raise NotAcceptable("The reason can have 1,000 characters. Shorten it.")
-        return cls(action, reason or None)
+        return cls(action, reason or None, _read_end(form.get("until", "")) if action == "dismissed" else None)
+
+
+def _read_end(day: str) -> str | None:
+    """Returns the beginning of a day, or None without one. Raises NotAcceptable."""
+    if not day:
+        return None
+    try:
+        end = f"{date.fromisoformat(day).isoformat()}T00:00:00.000Z"
+    except ValueError:
+        end = ""
+    if end <= clock.timestamp():
+        raise NotAcceptable("Choose a day in the future, or none.")
+    return end
 
 
 def decide(item: InboxItem, decision: Decision, version: str, user_id: str) -> InboxItem:
     """Applies the decision if the item still has the version. Raises StaleVersion, UnknownItem, NotAcceptable."""
     if decision.action != UNDO:
-        return inbox.change_status(item, cast("Status", decision.action), version, user_id, decision.reason)
+        status = cast("Status", decision.action)
+        return inbox.change_status(item, status, version, user_id, decision.reason, until=decision.until)
     if item.version != version:
         raise StaleVersion(item)
     if item.former is None:
         raise NotAcceptable("The former status of this finding isn't known.")
-    return inbox.change_status(item, item.former.status, version, user_id, item.former.reason)
+    former = item.former
+    return inbox.change_status(item, former.status, version, user_id, former.reason, until=former.until)
 
 
 def is_undoable(item: InboxItem, user_id: str) -> bool:

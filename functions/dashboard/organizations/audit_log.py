@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
@@ -35,61 +36,8 @@ _COLUMNS = (
     *("Request ID", "Entry ID"),
 )
 
-# The actions, in the order in which the filter lists them.
-ACTIONS: dict[str, str] = {
-    Action.PROJECT_CREATE: "Created a project",
-    Action.PROJECT_UPDATE: "Changed a project",
-    Action.PROJECT_DELETE: "Deleted a project",
-    Action.WEBSITE_DELETE: "Removed a website",
-    Action.VENDOR_DECIDE: "Decided on a vendor",
-    Action.VENDOR_DETECT: "Detected a vendor",
-    Action.AUDIT_CREATE: "Created an audit of a website",
-    Action.AUDIT_DELETE: "Deleted an audit of a website",
-    Action.AUDIT_RUN: "Ran an audit of a website",
-    Action.REPOSITORY_CONNECT: "Connected a repository",
-    Action.REPOSITORY_UPDATE: "Updated a repository",
-    Action.REPOSITORY_LOSE_ACCESS: "Lost access to a repository",
-    Action.REPOSITORY_DISCONNECT: "Disconnected a repository",
-    Action.LINK_CREATE: "Linked a project to a repository",
-    Action.LINK_UPDATE: "Changed a link to a repository",
-    Action.LINK_DELETE: "Removed a link to a repository",
-    Action.SCAN_REQUEST: "Started a scan",
-    Action.SCAN_COMPLETE: "Completed a scan",
-    Action.SCAN_FAIL: "Recorded that a scan failed",
-    Action.SCAN_CANCEL: "Canceled a scan",
-    Action.SCAN_UNLOCK: "Unlocked a scan",
-    Action.INBOX_CHANGE_STATUS: "Changed the status of a finding",
-    Action.ADVISORY_PUBLISH: "Published an advisory",
-    Action.ISSUE_REQUEST: "Requested an issue",
-    Action.ISSUE_RECORD: "Opened or linked an issue",
-    Action.ISSUE_REFUSE: "Gave up opening an issue",
-    Action.ISSUE_CHANGE_STATE: "Noticed a change of an issue",
-    Action.API_KEY_CREATE: "Created an API key",
-    Action.API_KEY_ROLL: "Rolled an API key",
-    Action.API_KEY_UPDATE: "Changed an API key",
-    Action.API_KEY_DELETE: "Revoked an API key",
-    Action.WEBHOOK_CREATE: "Added a webhook",
-    Action.WEBHOOK_UPDATE: "Changed a webhook",
-    Action.WEBHOOK_ROTATE_SECRET: "Rotated the secret of a webhook",
-    Action.WEBHOOK_DISABLE: "Disabled a webhook that kept failing",
-    Action.WEBHOOK_REPLAY: "Sent a delivery of a webhook again",
-    Action.WEBHOOK_DELETE: "Deleted a webhook",
-    Action.API_KEY_REVOKE_LEAKED: "Revoked an API key that was found in public",
-    Action.API_KEY_END_GRACE_PERIOD: "Revoked the old secret of an API key",
-    Action.MEMBER_JOIN: "Joined the organization",
-    Action.MEMBER_ADD: "Added a member",
-    Action.MEMBER_CHANGE_ROLE: "Changed a member's role",
-    Action.MEMBER_REMOVE: "Removed a member",
-    Action.INVITATION_CREATE: "Invited a person",
-    Action.INVITATION_RESEND: "Sent an invitation again",
-    Action.INVITATION_CANCEL: "Canceled an invitation",
-    Action.INVITATION_DECLINE: "Declined an invitation",
-    Action.BILLING_ADD_CREDITS: "Changed the credits",
-    Action.BILLING_CHANGE_TOP_UP: "Changed the automatic top-up",
-    Action.ORGANIZATION_CREATE: "Created the organization",
-    Action.ORGANIZATION_CHANGE_PLAN: "Changed the plan",
-    Action.ORGANIZATION_DELETE: "Deleted the organization",
-}
+# The texts of the actions, in the order in which the filter lists them.
+ACTIONS: dict[str, str] = json.loads(Path(__file__).with_name("actions.json").read_text(encoding="utf-8"))
 
 
 class Chosen(NamedTuple):

@@ -8,7 +8,7 @@ from fastapi import Response
 from controlplane.access.web_session import WebSession
 from controlplane.notify import subscriptions
 from controlplane.notify.subscriptions import Stop, StopReason
-from controlplane.organizations import invitations, members, resends
+from controlplane.organizations import invitations, members, sending
 from controlplane.organizations import store as organizations
 from controlplane.organizations.invitations import UnknownInvitation
 from controlplane.organizations.members import UnknownMember
@@ -83,7 +83,7 @@ async def submit_invitation(session: AdminSubmits) -> Response:
         role = _read_role(session)
         if not is_email(email):
             raise NotAcceptable("Enter an email address, for example ada@example.com.")
-        resends.create_invitation(session.user_id, session.organization, email, role, {})
+        sending.create_invitation(session.user_id, session.organization, email, role, {})
     except ApiError as failure:
         return _members(session, failure)
     return _done(session, "mailed" if settings.email_sender else "invited")
@@ -121,7 +121,7 @@ async def submit_withdrawal(session: AdminSubmits) -> Response:
 async def submit_resend(session: AdminSubmits) -> Response:
     """Sends a pending invitation again."""
     try:
-        resends.resend_invitation(session.user_id, session.organization, _read_invitation_id(session))
+        sending.resend_invitation(session.user_id, session.organization, _read_invitation_id(session))
     except ApiError as failure:
         return _members(session, failure)
     return _done(session, "resent" if settings.email_sender else "renewed")

@@ -3,9 +3,10 @@
 import re
 from collections.abc import Mapping
 
-from controlplane.access.web_session import RoleRequired, WebSession
+from controlplane.access.web_session import WebSession
 from controlplane.findings import vendors
 from controlplane.findings.vendors import Seen
+from controlplane.platform.core.errors import RoleRequired
 from controlplane.platform.core.settings import settings
 from controlplane.platform.table.table import Leg
 from controlplane.projects import changes, rules
@@ -36,7 +37,7 @@ def change_project(session: WebSession, project: ProjectItem) -> tuple[str, str]
     action, website_id = session.form.get("action", ""), session.form.get("website_id", "")
     if action == "remove-website":
         if not session.is_admin:
-            raise RoleRequired("admin")
+            raise RoleRequired("admin", session.organization.role)
         changes.delete_website(project, website_id, session.user_id)
         return project.slug, "website-removed"
     change, done = _read_change(project, action, session.form)

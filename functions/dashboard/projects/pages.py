@@ -43,8 +43,9 @@ _DONE = {
     "websites-added": "The websites are saved.",
     "website-removed": "The website is removed.",
     "primary-changed": "The website comes first now.",
-    "approved": "The vendor is approved. Its finding in the inbox is resolved.",
-    "ignored": "The vendor is ignored. Its finding in the inbox is resolved.",
+    "approved": "The vendor is approved. Findings in the code that it loads before consent stay open.",
+    "ignored": "The vendor is ignored. The next scan resolves the open findings in the code about loading it, unless "
+    "they involve a vendor that you don't ignore.",
 }
 
 
@@ -116,9 +117,18 @@ async def show_project(session: MemberSees, project_slug: ProjectSlug) -> Respon
 async def show_project_consent(session: MemberSees, project_slug: ProjectSlug) -> Response:
     """Shows the project's consent instance: trusted origins, branding, and the code that installs the library."""
     project, plan = _get_project(session, project_slug)
-    snippets = list_snippets(consent_runtime_url(project.consent.instance_id)) if project.consent else []
+    runtime = consent_runtime_url(project.region, project.consent.instance_id) if project.consent else None
     served = project.served_on(plan.id)
-    return _page("project_consent", session, project_slug, served, below="/consent", plan=plan, snippets=snippets)
+    return _page(
+        "project_consent",
+        session,
+        project_slug,
+        served,
+        below="/consent",
+        plan=plan,
+        runtime=runtime,
+        snippets=list_snippets(runtime),
+    )
 
 
 @router.get("/organizations/{organizationSlug}/projects/{projectSlug}/settings", operation_id="showProjectSettings")
@@ -160,7 +170,7 @@ async def delete_project(session: AdminSubmits, project_slug: ProjectSlug) -> Re
 
 @router.get("/organizations/{organizationSlug}/projects/{projectSlug}/vendors", operation_id="showProjectVendors")
 async def show_project_vendors(session: MemberSees, project_slug: ProjectSlug) -> Response:
-    """Lists the vendors that were detected on the project or decided on, with the decisions."""
+    """Lists the vendors that were seen on the project or decided on, with their places and the decisions."""
     return _vendors(session, project_slug)
 
 

@@ -1,4 +1,4 @@
-"""Starting a scan, unlocking its findings, and writing them as files.
+"""Starting and canceling a scan, unlocking its findings, and writing them as files.
 
 Imported by the first request that needs it, because the rules of scans bring the messages to the queues.
 """
@@ -10,7 +10,8 @@ from controlplane.billing import charges
 from controlplane.organizations.items import BillingItem
 from controlplane.platform.core.errors import NotFound
 from controlplane.platform.core.ids import ScanId
-from controlplane.scans import findings, reads, requests, sarif, spreadsheet, unlocks
+from controlplane.scans import failures, findings, reads, requests, sarif, spreadsheet, unlocks
+from controlplane.scans.failures import NotCancelable
 from controlplane.scans.findings import PublishedFinding
 from controlplane.scans.items import ScanItem, UnknownScan
 from controlplane.scans.requests import RepositoryNotLinked, ScanInProgress
@@ -23,6 +24,7 @@ class NotConnected(NotFound):
 
 
 NOT_STARTED = (NotAcceptable, NotConnected, RepositoryNotLinked, ScanInProgress)
+NOT_CANCELED = (NotCancelable,)
 NOT_UNLOCKED = (InsufficientCredits, NothingToUnlock)
 
 
@@ -40,6 +42,11 @@ async def start(organization_id: str, form: Mapping[str, str], user_id: str) -> 
     request, current = requests.request_scan(repository, project_id, user_id, {})
     outcome, _ = await reads.wait_for_request(request.request_id, current=current)
     return outcome.scan.scan_id if outcome.scan is not None else outcome.request.request_id
+
+
+def cancel(scan_id: ScanId) -> None:
+    """Cancels the scan. Raises UnknownScan, NotCancelable."""
+    failures.cancel_scan(reads.get_scan(scan_id))
 
 
 def get_price(scan_id: ScanId) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The pages of scans: their list, starting one, its progress and report, unlocking it, and downloads."""
+"""The pages of scans: their list, starting and canceling one, its progress and report, unlocking it, and downloads."""
 
 import json
 from typing import Annotated, NamedTuple
@@ -36,6 +36,7 @@ _PROJECTS = 100
 _MOST_FINDINGS = 10_000
 _DONE = {
     "started": "The scan is requested.",
+    "canceled": "The scan is canceled.",
     "unlocked": "All findings of this report are unlocked.",
     "already": "The findings were unlocked before. Nothing was charged.",
 }
@@ -94,17 +95,19 @@ async def show_scan(session: MemberSees, scan_id: ScanPath, after: AfterFinding 
     request_id = ScanRequestId.parse(scan_id)
     if request_id is not None:
         return _request(session, request_id)
-    report = _get_report(session, scan_id, after, FINDINGS_PER_PAGE)
-    last = after + len(report.found)
-    return page(
-        "scan",
-        session,
-        done=_DONE,
-        **report._asdict(),
-        first=after + 1,
-        next_after=last if report.found and last < report.scan.visible_count else None,
-        highlight=highlight,
-    )
+    return _scan(session, scan_id, after)
+
+
+@router.post("/organizations/{organizationSlug}/scans/{scanId}/cancel", operation_id="stopScan")
+async def stop_scan(session: MemberSubmits, scan_id: ScanPath) -> Response:
+    """Cancels a scan that is queued or running, and redirects to its page."""
+    from dashboard.scans import changes  # noqa: PLC0415 (see begin_scan)
+
+    try:
+        changes.cancel(_read_id(session, scan_id))
+    except changes.NOT_CANCELED as failure:
+        return _scan(session, scan_id, failure=failure)
+    return redirect_within(session.organization, f"/scans/{scan_id}?done=canceled")
 
 
 @router.get("/organizations/{organizationSlug}/scans/{scanId}/unlock", operation_id="showUnlock")
@@ -205,6 +208,21 @@ def _scans(session: WebSession, failure: ApiError | None = None) -> Response:
         ],
         trend=trend_of(completed),
         in_progress=details.get("scanId"),
+    )
+
+
+def _scan(session: WebSession, scan_id: str, after: int = 0, failure: ApiError | None = None) -> Response:
+    report = _get_report(session, scan_id, after, FINDINGS_PER_PAGE)
+    last = after + len(report.found)
+    return page(
+        "scan",
+        session,
+        failure,
+        done=_DONE,
+        **report._asdict(),
+        first=after + 1,
+        next_after=last if report.found and last < report.scan.visible_count else None,
+        highlight=highlight,
     )
 
 

@@ -16,9 +16,10 @@
     button.hidden = false;
     button.setAttribute("aria-live", "polite");
     button.addEventListener("click", async () => {
-      const element = document.getElementById(button.dataset.copy);
+      const named = document.getElementById(button.dataset.copy);
+      const element = named.querySelector("code") ?? named;
       try {
-        await navigator.clipboard.writeText(element.textContent.trim());
+        await navigator.clipboard.writeText(element.textContent);
         button.textContent = "Copied";
       } catch {
         select(element);

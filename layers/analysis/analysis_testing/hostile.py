@@ -45,7 +45,7 @@ def _attack(path: str) -> bytes:
         outcome = ATTACKS[path.removeprefix("attack/").removesuffix(".js")]()
     except OSError as refused:
         outcome = refused.errno
-    return outcome if isinstance(outcome, bytes) else json.dumps([outcome, [False] * 3, [], *[[]] * 8]).encode()
+    return outcome if isinstance(outcome, bytes) else json.dumps([outcome, [False] * 3, [], *[[]] * 10, ""]).encode()
 
 
 def start_nothing(_: dict[str, Any]) -> Callable[[str, str, bytes], bytes]:
@@ -113,15 +113,15 @@ def forged_match(**changes: Any) -> Callable[[], bytes]:
         "start_line": 1, "end_line": 1, "start_column": 1, "end_column": 2, "snippet": "", "fingerprint": "0" * 32,
         "content": "0" * 32, "ordinal": 0, "shape": "",
         "gating": ["open", [], [], ""], "depends_on_consent_mode": False,
-        "started": False,
+        "started": False, "places": [],
     }  # fmt: skip
-    content = json.dumps([1, [False] * 3, [list({**fields, **changes}.values())], *[[]] * 8]).encode()
+    content = json.dumps([1, [False] * 3, [list({**fields, **changes}.values())], *[[]] * 10, ""]).encode()
     return lambda: content
 
 
-def forged_lists(**lists: list[Any]) -> Callable[[], bytes]:
-    names = ("parts", "loads", "uses", "providers", "own_names", "addresses", "choices", "traits")
-    content = json.dumps([1, [False] * 3, [], *(lists.get(name, []) for name in names)]).encode()
+def forged_lists(settings: Any = "", **lists: list[Any]) -> Callable[[], bytes]:
+    names = ("parts", "loads", "uses", "providers", "own_names", "addresses", "choices", "traits", "setups", "ignores")
+    content = json.dumps([1, [False] * 3, [], *(lists.get(name, []) for name in names), settings]).encode()
     return lambda: content
 
 
@@ -165,6 +165,13 @@ FATAL: dict[str, Callable[[], Any]] = {
 CHATTY: dict[str, Callable[[], Any]] = {
     "garbage": lambda: b"\xff\x00garbage",
     "huge-length": _say(b"\xff\xff\xff\xff"),
+    "place-that-is-no-list": forged_match(places=[5]),
+    "many-places": forged_match(places=[["tag", 1, "<a>", 0, 3, {"tag": [0, 3], "name": [1, 2]}]] * 9),
+    "unknown-place": forged_match(places=[["file", 1, "<a>", 0, 3, {}]]),
+    "place-without-a-tag": forged_match(places=[["tag", 1, "<a>", 0, 3, {}]]),
+    "place-beyond-its-lines": forged_match(places=[["statement", 1, "a()", 0, 4, {}]]),
+    "place-at-no-line": forged_match(places=[["statement", 0, "a()", 0, 3, {}]]),
+    "long-place": forged_match(places=[["statement", 1, "a" * 10_000, 0, 3, {}]]),
     "long-snippet": forged_match(snippet="x" * 10_000),
 }
 # Reports whose rule, vendor, or library only the scan knows to be wrong. The process continues.
@@ -181,9 +188,11 @@ FORGED: dict[str, Callable[[], bytes]] = {
     "deep-json": lambda: b"[" * 100_000,
     "another-shape": lambda: b'{"lines": 1}',
     "reason-of-its-own": lambda: b'{"skipped": "<script>"}',
-    "huge-number": lambda: b"[" + b"9" * 4_000 + b", [true, true, true], [], [], [], [], [], [], [], [], []]",
-    "not-a-number": lambda: b"[NaN, [true, true, true], [], [], [], [], [], [], [], [], []]",
-    "many-matches": lambda: json.dumps([1, [False] * 3, [[]] * 10_000, *[[]] * 8]).encode(),
+    "huge-number": lambda: (
+        b"[" + b"9" * 4_000 + b", [true, true, true], [], [], [], [], [], [], [], [], [], [], [], []]"
+    ),
+    "not-a-number": lambda: b"[NaN, [true, true, true]" + b", []" * 12 + b"]",
+    "many-matches": lambda: json.dumps([1, [False] * 3, [[]] * 10_000, *[[]] * 10, ""]).encode(),
     "another-path": forged_match(rule_id=["../../etc/passwd"]),
     "surrogate": forged_match(snippet="\ud800"),
     "long-name": forged_match(names={"vendor": "x" * 10_000}),
@@ -228,7 +237,14 @@ FORGED: dict[str, Callable[[], bytes]] = {
     "many-choices": forged_lists(choices=["a"] * 10_000),
     "choice-that-is-no-text": forged_lists(choices=[5]),
     "many-traits": forged_lists(traits=["a"] * 10_000),
+    "many-setups": forged_lists(setups=["a"] * 10_000),
     "trait-that-is-no-text": forged_lists(traits=[5]),
+    "many-ignores": forged_lists(ignores=[[1, 1, "a", "b"]] * 10_000),
+    "ignore-that-ends-before-its-start": forged_lists(ignores=[[2, 1, "a", "b"]]),
+    "ignore-for-a-long-reason": forged_lists(ignores=[[1, 1, "a", "b" * 10_000]]),
+    "ignore-without-a-reason": forged_lists(ignores=[[1, 1, "a"]]),
+    "settings-that-are-no-text": forged_lists(settings=5),
+    "long-settings": forged_lists(settings="a" * 1_000_000),
     "long-own-name": forged_lists(own_names=["a" * 1_000]),
     "own-name-that-is-no-text": forged_lists(own_names=[5]),
     "many-addresses": forged_lists(addresses=[["./a", "b", "c"]] * 10_000),

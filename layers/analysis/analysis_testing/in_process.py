@@ -8,9 +8,8 @@ import openassent_analysis
 from openassent_analysis import Analysis, Limits
 from openassent_analysis.examine import examine
 from openassent_analysis.files import Skipped
-from openassent_analysis.inventory.inventories import Inventory
 from openassent_analysis.inventory.listing import Listing
-from openassent_analysis.inventory.stocktaking import take_inventory
+from openassent_analysis.inventory.stocktaking import Inventory, take_inventory
 from openassent_analysis.report import Answer, Examine, Request
 
 

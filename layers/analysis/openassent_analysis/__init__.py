@@ -11,11 +11,10 @@ imports neither `controlplane` nor a function, and runs on Python 3.11 and later
 
 import logging
 
-from openassent_analysis.findings import Finding, Location
+from openassent_analysis.findings import Analysis, Finding, Location
 from openassent_analysis.limits import Limits
-from openassent_analysis.result import Analysis
+from openassent_analysis.rules import rules_version
 from openassent_analysis.scan import analyze_files, analyze_folder
-from openassent_analysis.version import rules_version
 
 __all__ = ["Analysis", "Finding", "Limits", "Location", "analyze_files", "analyze_folder", "rules_version"]
 

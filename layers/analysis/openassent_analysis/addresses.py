@@ -17,32 +17,21 @@ from openassent_analysis.files import check_depth
 from openassent_analysis.gates.origins import in_project
 from openassent_analysis.gating import DEFAULT, WHOLE
 from openassent_analysis.limits import Limits
-from openassent_analysis.report import MAX_ADDRESSES, Address
+from openassent_analysis.reading import resource
+from openassent_analysis.report import DATA, MAX_ADDRESSES, Address
 from openassent_analysis.sources import IMPORTS, NAME_AND_ALIAS, Source
 from openassent_analysis.values import members_of, values
+from openassent_analysis.vocabulary import sought
 
 # The language of a file of data, which is read only for the addresses in it.
-DATA: Final = "json"
 _OF_ANGULAR: Final = ".component.html"
-# A text without any of these parts of words loads no script and no frame.
-_LOADS: Final = (
-    "<script",
-    "<Script",
-    "<iframe",
-    "Frame",
-    "<Iframe",
-    "'script'",
-    '"script"',
-    "'iframe'",
-    '"iframe"',
-    "cript(",
-)
+_LOADS: Final = sought(resource("frameworks")["loads"].splitlines())
 _PLACE: Final = re.compile(
     r"""(?:\bsrc\]?["']?\s{0,4}[:=,]\s{0,4}|[sS]cript\w{0,30}\(\s{0,4}|`(?=\$\{))["']?\{?\s{0,4}(?:(?:`(?:https?:)?(?://)?|["'](?:https?:)?//["']\s?\+\s?)?(?:\$\{)?\s{0,2})?"""
     r"""(?P<name>[A-Za-z_$][\w$]{0,60}(?:\.[A-Za-z_$][\w$]{0,60}){0,4})"""
 )
 _BOUND: Final = re.compile(
-    r"""<iframe\b[^<>]{0,600}?\s\[(?:attr\.)?src\]\s?=\s?["'](?P<name>[A-Za-z_$][\w$]{0,60})["']"""
+    r"""<iframe\b[^<>]{0,600}?\s\[(?:attr\.)?src\]\s?=\s?["'](?:[\w$.]{1,60}\()?(?P<name>[A-Za-z_$][\w$]{0,60})(?=["')\s|])"""
 )
 _LOOP: Final = re.compile(
     r"(?P<list>[A-Za-z_$][\w$]{0,60}(?:\.[A-Za-z_$][\w$]{0,60}){0,4})\??\.(?:map|forEach)\(\s{0,9}\(?\s{0,4}(?P<item>\w{1,60}|\{[^{}]{1,300}\})"
@@ -68,7 +57,7 @@ _MAX_ANCESTORS: Final = 30
 
 def wanted(source: Source) -> list[Address]:
     """Returns the names of other files' addresses that a file may load something from."""
-    if not any(mark in source.vocabulary for mark in _LOADS):
+    if not source.vocabulary.present(_LOADS):
         return []
     return list(dict.fromkeys(_wanted(source)))[:MAX_ADDRESSES]
 

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, NamedTuple
 
-from ast_grep_py import Config, Relation, Rule, SgNode, SgRoot
+from ast_grep_py import Config, SgNode, SgRoot
 
 from openassent_analysis.catalogue import Vendor
 from openassent_analysis.files import without_open_comments
-from openassent_analysis.functions import FUNCTIONS
-from openassent_analysis.inserting import inserters_of
+from openassent_analysis.reading import resource
+from openassent_analysis.statements import FUNCTIONS
 
 SCRIPTS: Final = frozenset({"javascript", "typescript", "tsx"})
 
@@ -27,101 +27,34 @@ _RUNS: Final = re.compile(
     r"(?:text|application)/(?:javascript|ecmascript|x-javascript|babel|partytown)|module|text/plain"
 )
 _HOLDS_SCRIPT: Final = re.compile(
-    r"<[Ss]cript|__html|innerHTML|\.(?:innerText|text(?:Content)?)\s*=|createTextNode|\[\s*[\"']script[\"']|\btag[\"']?\s*:\s*[\"']script"
+    r"<[Ss]cript|__html|innerHTML|\.(?:innerText|text(?:Content)?)\s*=|createTextNode|\btemplate:|\[\s*[\"']script[\"']|\btag[\"']?\s*:\s*[\"']script"
+    r"|[\"'`]\s{0,20}[!;]?\(?function\s?\(\w,"
 )
 # A name whose value becomes the text of an element.
 _SHOWN: Final = re.compile(r"(?:__html|innerHTML)[\"']?\s{0,4}[:=]\s{0,4}\{?\s{0,4}(\w{1,60})\b(?![.(])")
+# A function whose result becomes the text of an element.
+_RETURNED: Final = re.compile(r"__html[\"']?\s{0,4}:\s{0,4}(\w{1,60})\(")
 _STRINGS: Final = frozenset({"string", "template_string"})
 # The beginning of a string that is a page or the head of one, which a server writes.
 _PAGE: Final = re.compile(r"<(?i:!doctype|html|head)\b")
 _LOADS_IN_PAGE: Final = re.compile(r"<(?i:script|iframe)\b")
 _SUBSTITUTION: Final = re.compile(r"\$\{[^{}]*\}")
 _ESCAPED: Final = re.compile(r"(<?)\\(?:[nrt]|(.))", re.DOTALL)
-_CONSTANTS: Final[Config] = {
-    "rule": {
-        "any": [
-            {"kind": "variable_declarator", "has": {"field": "value", "regex": r"['\"`]"}},
-            {"kind": "assignment_expression", "has": {"field": "right", "regex": r"['\"`]"}},
-            # The functions' results.
-            {"kind": "function_declaration", "has": {"field": "body", "regex": r"return[^;]{0,200}['\"`]"}},
-            {"kind": "method_definition", "has": {"field": "body", "regex": r"return[^;]{0,200}['\"`]"}},
-        ]
-    }
-}
+_CONSTANTS: Final = resource("queries")["constants"]
+_CONSTANTS_OF_TYPESCRIPT: Final = resource("queries")["constants_of_typescript"]
+_FIELD: Final = "public_field_definition"
 _LONGEST_NAME: Final = 200
 # window.name and window["name"], which code also calls by the name alone.
 _GLOBAL: Final = re.compile(r"""^(?:window|globalThis|self)(?:\.|\[["'])([\w$]+)(?:["']\])?$""")
 _MAX_VALUES: Final = 4
 _SCRIPT_ELEMENTS: Final[Config] = {"rule": {"kind": "script_element"}}
-_TEXTS: Final[list[Rule]] = [{"kind": "template_string"}, {"kind": "string"}]
-_PLACES_OF_SCRIPTS: Final[list[Relation]] = [
-    # Script text that code assigns to an element, or gives to createTextNode.
-    {
-        "kind": "assignment_expression",
-        "has": {"field": "left", "regex": r"\.(?:innerHTML|innerText|text|textContent)$"},
-    },
-    {
-        "kind": "arguments",
-        "inside": {"kind": "call_expression", "has": {"field": "function", "regex": r"\.createTextNode$"}},
-    },
-    # {innerHTML: "…"}, as frameworks configure a page's head.
-    {"kind": "pair", "has": {"field": "key", "regex": "^['\"]?(__html|innerHTML)"}},
-    # {tag: "script", content: "…"}, as Starlight does.
-    {
-        "kind": "pair",
-        "has": {"field": "key", "regex": "^['\"]?content['\"]?$"},
-        "inside": {"kind": "object", "has": {"kind": "pair", "regex": r"^['\"]?tag['\"]?\s*:\s*['\"]script['\"]$"}},
-    },
-    # ["script", {}, "…"], as VitePress does.
-    {"kind": "array", "has": {"kind": "string", "regex": "^.script.$"}},
-]
-_WRITTEN_SCRIPTS: Final[list[Rule]] = [
-    *(Rule(any=_TEXTS, inside=place) for place in _PLACES_OF_SCRIPTS),
-    # Markup that a site generator's plugin adds to every page.
-    {
-        "any": _TEXTS,
-        "regex": r"^.\s*<script\b",
-        "inside": {
-            "kind": "arguments",
-            "inside": {
-                "kind": "call_expression",
-                "has": {"field": "function", "regex": r"\.(?:register|inject\w{0,20})$"},
-            },
-        },
-    },
-]
-_PAGES_IN_STRINGS: Final[Rule] = {
-    "any": _TEXTS,
-    "regex": r"^.\s*(?:<!--[^>]*>\s*)?<(?i:!doctype|html|head)\b",
-}
-# The places of markup in code: a function's result, or a value of a name or a property.
-PLACE_OF_MARKUP: Final[Relation] = {
-    "any": [
-        {"kind": "return_statement"}, {"kind": "arrow_function"}, {"kind": "variable_declarator"},
-        {"kind": "assignment_expression"}, {"kind": "pair"}, {"kind": "call_expression"},
-    ],
-}  # fmt: skip
-# Markup with a script element.
-_MARKUP_WITH_SCRIPTS: Final[Rule] = {
-    "any": _TEXTS,
-    "regex": r"^.\s*<(?:[^`]*<)?[Ss]cript\b",
-    "inside": PLACE_OF_MARKUP,
-}
-_SCRIPTS_IN_JSX: Final[Config] = {
-    "rule": {
-        "any": [
-            {
-                "kind": "template_string",
-                "inside": {"kind": "jsx_expression", "inside": {"kind": "jsx_element", "regex": "^<[Ss]cript"}},
-            },
-            *_WRITTEN_SCRIPTS,
-            _PAGES_IN_STRINGS,
-            _MARKUP_WITH_SCRIPTS,
-        ],
-    }
-}
+PLACE_OF_MARKUP: Final = resource("queries")["place_of_markup"]
+_SCRIPTS_IN_JSX: Final = resource("queries")["scripts_in_jsx"]
 _CODE: Final = re.compile(r"[(=]")
-_SCRIPTS_IN_STRINGS: Final[Config] = {"rule": {"any": [*_WRITTEN_SCRIPTS, _PAGES_IN_STRINGS, _MARKUP_WITH_SCRIPTS]}}
+# What a browser shows as text, up to the end tag or the end of the page.
+_TEXT: Final = re.compile(r"<textarea\b[^<>]*+>[^<]*+(?:<(?!/textarea\b)[^<]*+)*+", re.IGNORECASE)
+_SCRIPTS_IN_STRINGS: Final = resource("queries")["scripts_in_strings"]
+_RETURNED_STRINGS: Final = resource("queries")["returned_strings"]
 
 
 class Loaded(NamedTuple):
@@ -133,6 +66,11 @@ class Loaded(NamedTuple):
     vendor: Vendor
     host: str
     started: bool = False
+
+
+def _without_elements(area: re.Match[str]) -> str:
+    tag, end, content = area[0].partition(">")
+    return tag + end + content.replace("<", " ")
 
 
 @dataclass
@@ -147,7 +85,9 @@ class Block:
 
     @cached_property
     def root(self) -> SgNode:
-        text = without_open_comments(self.text) if self.language == "html" else self.text
+        text = self.text
+        if self.language == "html":
+            text = _TEXT.sub(_without_elements, without_open_comments(text))
         return SgRoot(text, self.language).root()
 
     @cached_property
@@ -162,11 +102,13 @@ class Block:
     def constants(self) -> dict[str, list[SgNode]]:
         """The first values that are assigned to each name or property, and functions, if they contain a string."""
         found: dict[str, list[SgNode]] = {}
-        for node in self.root.find_all(_CONSTANTS):
+        query = _CONSTANTS if self.language in {"javascript", "python"} else _CONSTANTS_OF_TYPESCRIPT
+        for node in self.root.find_all(query):
             name, value = node.field("name") or node.field("left"), node.field("value") or node.field("right")
             value = node if node.kind() in FUNCTIONS else value
             if name is not None and value is not None:
-                known = found.setdefault(plain_name(name), [])
+                written = f"this.{name.text()[:_LONGEST_NAME]}" if node.kind() == _FIELD else plain_name(name)
+                known = found.setdefault(written, [])
                 if len(known) < _MAX_VALUES:
                     known.append(value)
         return found
@@ -235,7 +177,10 @@ def scripts_in_strings(block: Block) -> Iterator[Block]:
             for it in block.constants.get(name, ())
             if it.kind() in _STRINGS and not it.text()[1:].lstrip().startswith("<")
         ]
-    for string in strings:
+    for name in dict.fromkeys(_RETURNED.findall(block.text)):
+        for function in block.constants.get(name, ()):
+            strings += _results_of(function)
+    for string in dict.fromkeys(strings):
         # Replaces substitutions with names of the same length, so that the rest parses and keeps its offsets.
         text = _SUBSTITUTION.sub(lambda match: "_" * len(match[0]), string.text()[1:-1])
         start = block.start + string.range().start.index + 1
@@ -247,3 +192,58 @@ def scripts_in_strings(block: Block) -> Iterator[Block]:
                 yield from script_elements(page)
         elif _CODE.search(text):
             yield Block("javascript", text, start, block, string)
+
+
+def _results_of(function: SgNode) -> list[SgNode]:
+    """Returns the strings with code that a function returns."""
+    body = function.field("body") if function.kind() in FUNCTIONS else None
+    if body is None:
+        return []
+    found = [body, *body.find_all(_RETURNED_STRINGS)]
+    return [it for it in found if it.kind() in _STRINGS and not it.text()[1:].lstrip().startswith("<")]
+
+
+_SOURCES: Final = resource("queries")["set_sources"]
+_NAMING: Final = frozenset({
+    "variable_declarator", "pair", "assignment_expression", "public_field_definition", "field_definition",
+})  # fmt: skip
+_PARAMETERS: Final = resource("queries")["parameters"]
+_INSERTED: Final = ("script", "iframe")
+_MAX_PLACES: Final = 40
+_MAX_ANCESTORS: Final = 60
+_MAX_WRAPPERS: Final = 4
+_LONGEST: Final = 400
+
+
+def inserters_of(root: SgNode) -> dict[str, SgNode]:
+    """Returns the functions that add an element whose address is a parameter, by name, with the place that does it."""
+    found: dict[str, SgNode] = {}
+    for place in root.find_all(_SOURCES)[:_MAX_PLACES]:
+        value = place.field("right") or place.field("arguments")
+        used = {it.text() for it in value.find_all({"rule": {"kind": "identifier"}})[:8]} if value else set()
+        for function in place.ancestors()[:_MAX_ANCESTORS] if used else ():
+            if function.kind() not in FUNCTIONS or used.isdisjoint(_parameters(function)):
+                continue
+            if (name := _name(function)) and any(element in function.text() for element in _INSERTED):
+                found.setdefault(name, place)
+            break
+    return found
+
+
+def _parameters(function: SgNode) -> set[str]:
+    only, several = function.field("parameter"), function.field("parameters")
+    if only is not None:
+        return {only.text()[:_LONGEST]}
+    return {name.text() for name in several.find_all(_PARAMETERS)[:20]} if several is not None else set()
+
+
+def _name(function: SgNode) -> str | None:
+    name = function.field("name")
+    around = function.parent()
+    for _ in range(_MAX_WRAPPERS):  # const add = useCallback((src) => ...)
+        if name is not None or around is None:
+            break
+        if around.kind() in _NAMING:
+            name = around.field("name") or around.field("key") or around.field("left") or around.field("property")
+        around = around.parent()
+    return name.text()[:_LONGEST].rpartition(".")[2].strip("\"'") if name is not None else None

@@ -10,12 +10,14 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from ast_grep_py import Config
-
-from openassent_analysis.catalogue import CALLS, Vendor, catalogue
+from openassent_analysis.catalogue import CALLS, Vendor, shipped_catalogue
 from openassent_analysis.reading import load_yaml
+from openassent_analysis.vocabulary import Vocabulary, sought
+
+if TYPE_CHECKING:
+    from ast_grep_py import Config
 
 _LONGEST_CALLEE: Final = 100
 _LONGEST_ARGUMENTS: Final = 400
@@ -39,11 +41,21 @@ class Shape:
     vendor: Vendor
     # A pattern for the called function.
     callee: str
-    # A pattern for the call up to the arguments that decide.
-    pattern: re.Pattern[str]
+    # An expression for the call up to the arguments that decide.
+    written: str
     # Every text with such a call contains these words.
     words: tuple[str, ...]
     alone: bool
+
+    @property
+    def pattern(self) -> re.Pattern[str]:
+        return _compiled(self.written)
+
+
+@cache
+def _compiled(written: str) -> re.Pattern[str]:
+    """Returns an expression, of which few are needed: most files call no vendor."""
+    return re.compile(written)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +73,7 @@ class Calls:
     def __init__(self, document: Mapping[str, Any]) -> None:
         self.shapes: Final = tuple(map(_shape, document["calls"]))
         self._by_word: Final = _grouped(self.shapes)
+        self._first_words: Final = sought(word for word, _ in self._by_word)
         self._paths: Final = tuple(
             _Place(_vendor(entry), re.compile(entry["path"]), tuple(entry["words"])) for entry in document["paths"]
         )
@@ -68,9 +81,11 @@ class Calls:
             _Place(_vendor(entry), re.compile(entry["attributes"]), _words_of(entry), f"<{entry['tag']}")
             for entry in document["elements"]
         )
-        self._words_of_places: Final = tuple(
-            (word, place.vendor) for place in (*self._paths, *self._elements) for word in place.words
-        )
+        self._of_word: Final[dict[str, list[Vendor]]] = {}
+        for place in (*self._paths, *self._elements):
+            for word in place.words:
+                self._of_word.setdefault(word, []).append(place.vendor)
+        self._words_of_places: Final = sought(self._of_word)
         self.plugins: Final = _by_name(document["plugins"])
         self.registry: Final = _by_name(document["registry"])
         self._settings: Final = tuple(
@@ -78,19 +93,19 @@ class Calls:
             for entry in document["settings"]
         )
 
-    def in_text(self, text: str, vocabulary: str) -> list[Shape]:
+    def in_text(self, text: str, vocabulary: Vocabulary) -> list[Shape]:
         """Returns the shapes of calls that a text with these words may contain, without parsing it."""
         found: list[Shape] = []
-        for word, shapes in self._by_word:
-            if word in vocabulary:
+        present = vocabulary.present(self._first_words)
+        for word, shapes in self._by_word if present else ():
+            if word in present:
                 found.extend(shape for shape in shapes if shape.words[-1] in text and shape.pattern.search(text))
         return found
 
-    def places_in(self, vocabulary: str) -> Iterator[Vendor]:
-        """Yields the vendors whose paths or elements a text with these words may contain."""
-        for word, vendor in self._words_of_places:
-            if word in vocabulary:
-                yield vendor
+    def places_in(self, vocabulary: Vocabulary) -> Iterator[Vendor]:
+        """Yields the vendors whose paths or elements may occur in a text that contains these words."""
+        for word in sorted(vocabulary.present(self._words_of_places)):
+            yield from self._of_word[word]
 
     def of_call(self, callee: str, arguments: str) -> Shape | None:
         """Returns the shape of a call, or None if it starts no vendor."""
@@ -172,7 +187,7 @@ def _shape(entry: Mapping[str, Any]) -> Shape:
     if "second" in entry:
         pattern += rf"[^,()]{{0,80}},\s*(?:{entry['second']})"
     words = tuple(_IDENTIFIER.findall(name or written)) if "." in written else (f"{written}(",)
-    return Shape(_vendor(entry), callee, re.compile(pattern), words, entry.get("alone", False))
+    return Shape(_vendor(entry), callee, pattern, words, entry.get("alone", False))
 
 
 def _by_name(names: Mapping[str, list[str]]) -> dict[str, Vendor]:
@@ -184,7 +199,7 @@ def _vendor(entry: Mapping[str, Any]) -> Vendor:
 
 
 def _known(written: str | list[str]) -> Vendor:
-    vendors = catalogue().vendors
+    vendors = shipped_catalogue().vendors
     return next(
         vendors[vendor_id] for vendor_id in ([written] if isinstance(written, str) else written) if vendor_id in vendors
     )

@@ -12,13 +12,17 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from copy import copy
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, cached_property, lru_cache
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
 from openassent_analysis.reading import load_yaml
+from openassent_analysis.vocabulary import Names, Vocabulary
 
 VENDORS: Final = Path(__file__).with_name("resources") / "vendors.yaml"
 # Generated from third-party-web by scripts/vendors.py.
@@ -54,6 +58,10 @@ class Vendor:
     category: str
     domains: tuple[str, ...]
     packages: tuple[str, ...] = ()
+    # What it does to a visitor, if its category's words don't fit: the rest of a sentence about it.
+    does: str = ""
+    # A finding that it is loaded is at most as severe. Empty if its category decides.
+    severity: str = ""
 
 
 class Catalogue:
@@ -71,14 +79,14 @@ class Catalogue:
 
         modules: the last words of addresses that vendors' code is imported from, by vendor id.
         """
-        self.vendors: Final = {vendor.id: vendor for vendor in vendors}
+        self.vendors = {vendor.id: vendor for vendor in vendors}
         self.general: Final = frozenset(general)
         self.exports: Final = {
             package: {name: self.vendors[vendor_id] if vendor_id else None for name, vendor_id in names.items()}
             for package, names in (exports or {}).items()
         }
-        self._by_host: Final[dict[str, list[tuple[str, Vendor]]]] = {}
-        self._by_package: Final[dict[str, Vendor]] = {}
+        self._by_host: dict[str, list[tuple[str, Vendor]]] = {}
+        self._by_package: dict[str, Vendor] = {}
         for vendor in self.vendors.values():
             for pattern in vendor.domains:
                 host, slash, path = pattern.partition("/")
@@ -134,6 +142,22 @@ class Catalogue:
         match = _ADDRESS.search(text, start)
         return match[1].lower() if match else ""
 
+    @cached_property
+    def _hosts(self) -> Names:
+        return Names(self._by_host)
+
+    @cached_property
+    def _imported(self) -> Names:
+        return Names((*self._by_package, *self._by_module))
+
+    def may_name_host(self, vocabulary: Vocabulary) -> bool:
+        """Returns whether a text with these words may contain the name of a vendor's host."""
+        return self._hosts.may_be_in(vocabulary.lower_runs)
+
+    def may_import(self, vocabulary: Vocabulary) -> bool:
+        """Returns whether a text with these words may import a vendor's package."""
+        return self._imported.may_be_in(vocabulary.runs)
+
     def packages_in(self, text: str) -> dict[str, Vendor]:
         """Returns the vendors of the packages that a source file imports, by package name."""
         found = {}
@@ -152,8 +176,29 @@ class Catalogue:
                 name = name.rpartition("/")[0]
         return found
 
+    def with_own(self, vendors: Iterable[Vendor]) -> Catalogue:
+        """Returns a catalogue that also has a project's own vendors. They win over others with the same ID or host."""
+        extended = copy(self)
+        extended.vendors = {**self.vendors}
+        extended._by_host = {**self._by_host}
+        extended._by_package = {**self._by_package}
+        for made_from_them in ("_hosts", "_imported"):
+            vars(extended).pop(made_from_them, None)
+        for vendor in vendors:
+            extended.vendors[vendor.id] = vendor
+            extended._by_package |= dict.fromkeys(vendor.packages, vendor)
+            for pattern in vendor.domains:
+                host, slash, path = pattern.partition("/")
+                others = [entry for entry in extended._by_host.get(host, ()) if entry[0] != slash + path]
+                extended._by_host[host] = sorted([(slash + path, vendor), *others], key=lambda entry: -len(entry[0]))
+        return extended
+
     def package(self, name: str) -> Vendor | None:
         return self._by_package.get(name)
+
+    @property
+    def packages(self) -> Mapping[str, Vendor]:
+        return self._by_package
 
 
 def suffixes(host: str) -> Iterator[str]:
@@ -162,12 +207,15 @@ def suffixes(host: str) -> Iterator[str]:
     return (".".join(labels[start:]) for start in range(len(labels) - 1))
 
 
-def read_vendors(document: dict[str, list[dict[str, Any]]]) -> Iterator[Vendor]:
+def read_vendors(
+    document: dict[str, list[dict[str, Any]]], kinds: Mapping[str, Mapping[str, str]] | None = None
+) -> Iterator[Vendor]:
+    """kinds: what vendors of a kind do, and the severity of loading them."""
     for category, entries in document.items():
         for entry in entries:
-            yield Vendor(
-                entry["id"], entry["name"], category, tuple(entry["domains"]), tuple(entry.get("packages", ()))
-            )
+            kind = (kinds or {})[entry["kind"]] if "kind" in entry else {}
+            packages = tuple(entry.get("packages", ()))
+            yield Vendor(entry["id"], entry["name"], category, tuple(entry["domains"]), packages, **kind)
 
 
 def merged(ours: Iterable[Vendor], entities: Iterable[Vendor], general: Iterable[str]) -> Iterator[Vendor]:
@@ -216,14 +264,38 @@ def merged(ours: Iterable[Vendor], entities: Iterable[Vendor], general: Iterable
     yield from others
 
 
-@cache
+# The catalogue of the running scan, if its project has vendors of its own.
+_extended: ContextVar[Catalogue | None] = ContextVar("extended", default=None)
+
+
 def catalogue() -> Catalogue:
+    """Returns the shipped catalogue, with the project's own vendors inside of `own_vendors`."""
+    return _extended.get() or shipped_catalogue()
+
+
+@contextmanager
+def own_vendors(vendors: tuple[Vendor, ...]) -> Iterator[None]:
+    """Adds a project's own vendors to the catalogue."""
+    token = _extended.set(_with_own(vendors) if vendors else None)
+    try:
+        yield
+    finally:
+        _extended.reset(token)
+
+
+@lru_cache(maxsize=1)
+def _with_own(vendors: tuple[Vendor, ...]) -> Catalogue:
+    return shipped_catalogue().with_own(vendors)
+
+
+@cache
+def shipped_catalogue() -> Catalogue:
     """Returns the shipped catalogue, which is read once."""
     document, more = load_yaml(VENDORS), load_yaml(CALLS)
-    general = document.pop("general")
+    general, kinds = document.pop("general"), document.pop("kinds")
     entities = (
         Vendor(entry["id"], entry["name"], entry["category"], tuple(entry["domains"]))
         for entry in json.loads(THIRD_PARTIES.read_bytes())
     )
-    vendors = merged(read_vendors(document), entities, general)
+    vendors = merged(read_vendors(document, kinds), entities, general)
     return Catalogue(vendors, general, more["packages"], more["exports"], more["modules"])

@@ -13,7 +13,6 @@ from typing import Any, Final
 
 from ast_grep_py import SgNode
 
-from openassent_analysis import secrecy
 from openassent_analysis.blocks import SCRIPTS, Block
 from openassent_analysis.calls import calls
 from openassent_analysis.catalogue import Vendor
@@ -21,17 +20,19 @@ from openassent_analysis.gates import checked, gating, runs_on_load
 from openassent_analysis.gating import OPEN, Gate, Gating
 from openassent_analysis.libraries import outdated_address
 from openassent_analysis.loading import loaded, scripts_of, without_comments
+from openassent_analysis.modules import COMPONENT_FILES
 from openassent_analysis.sources import Source
-from openassent_analysis.unknown import KNOWN_TAG, registrable, unknown_host
+from openassent_analysis.unknown import is_known_tag, registrable, unknown_host
 
 _ATTRIBUTE: Final = re.compile(r"""[:\w-]{1,40}\s*+=\s*+\{?\s*+["'`]?([^"'`\s]{1,700})""")
 _IS_SCRIPT: Final = re.compile(r"<script\b", re.IGNORECASE)
-# The names of so many enclosing nodes can say that a secret is only shown.
-_MAX_NAMED: Final = 16
 _LONGEST_NAME: Final = 100
 _WORD: Final = re.compile(r"[\w$]+")
 _GLOBALS: Final = frozenset({"window", "globalThis", "self", "await"})
 _LONGEST_CALLEE: Final = 300
+_THIS: Final = "this"
+# this.client.start: fewer names are a method of the class itself.
+_MEMBERS_OF_FIELD: Final = 2
 
 
 @dataclass
@@ -44,8 +45,9 @@ class Candidate:
     host: str = ""
     # True if something else loads the vendor's code, possibly in another file.
     started: bool = False
+    # True if the application imports the vendor's code, so that no script on the page can block it.
+    bundled: bool = False
     gating: Gating = OPEN
-    secrets: list[str] = field(default_factory=list)
     # Values for the placeholders in titles and descriptions.
     names: dict[str, str] = field(default_factory=dict)
 
@@ -75,8 +77,8 @@ def _unknown_script(candidate: Candidate, wanted: Mapping[str, Any]) -> bool:
     else:
         return False  # a frame has no access to the page
     known = candidate.source.catalogue
-    host = next(filter(None, (unknown_host(known, address) for address in addresses)), None)
-    if host is None or KNOWN_TAG.search(candidate.text(None)) or registrable(host) in candidate.source.own_names:
+    address, host = next(((it, found) for it in addresses if (found := unknown_host(known, it))), ("", None))
+    if host is None or registrable(host) in candidate.source.own_names or is_known_tag(candidate.text(None), address):
         return False
     candidate.host = candidate.names["host"] = host
     return True
@@ -86,6 +88,9 @@ def _package(candidate: Candidate, wanted: Mapping[str, Any]) -> bool:
     code, source = candidate.text(wanted["in"])[:_LONGEST_CALLEE], candidate.source
     names = [name for name in _WORD.findall(code) if name not in _GLOBALS]
     vendor = source.imported.get(names[0]) if names else None
+    if vendor is None and len(names) > 1:
+        own = names[0] == _THIS and len(names) > _MEMBERS_OF_FIELD
+        vendor = source.holders.get(names[1] if own else names[0])
     if vendor is None and ("require(" in code or "import(" in code):
         vendor = source.inline_package(code)
     elif code.startswith(("'", '"')):
@@ -93,6 +98,8 @@ def _package(candidate: Candidate, wanted: Mapping[str, Any]) -> bool:
     if vendor is None or vendor.category not in wanted["categories"]:
         return False
     candidate.vendor = vendor
+    # A page's own script isn't bundled.
+    candidate.bundled = source.language != "html" or source.path.endswith(COMPONENT_FILES)
     return True
 
 
@@ -110,9 +117,8 @@ def _plugin(candidate: Candidate, wanted: Mapping[str, Any]) -> bool:
 
 
 def _ungated(candidate: Candidate, wanted: bool) -> bool:
-    candidate.gating = gating(
-        candidate.source, candidate.block, candidate.node, candidate.vendor.id if candidate.vendor else None
-    )
+    vendor_id = candidate.vendor.id if candidate.vendor else None
+    candidate.gating = gating(candidate.source, candidate.block, candidate.node, vendor_id, bundled=candidate.bundled)
     if candidate.gating.gate is not Gate.CLOSED and (place := _inserting(candidate)) is not None:
         inside = gating(candidate.source, candidate.block, place)
         if inside.gate is Gate.CLOSED:
@@ -129,7 +135,10 @@ def _inserting(candidate: Candidate) -> SgNode | None:
 
 
 def _unchecked(candidate: Candidate, wanted: bool) -> bool:
-    """Returns whether no consent check encloses the candidate. Unlike ungated, it leaves callers to the project."""
+    """Returns whether no consent check encloses the candidate.
+
+    Unlike `ungated`, ignores checks around the callers: the analysis of the whole project follows those.
+    """
     if checked(candidate.source, candidate.block, candidate.node) is wanted:
         return False
     candidate.gating = gating(candidate.source, candidate.block, candidate.node)
@@ -172,64 +181,6 @@ def _pattern(written: str) -> re.Pattern[str]:
     return re.compile(written)
 
 
-def _secret(candidate: Candidate, wanted: Mapping[str, Any]) -> bool:
-    text = candidate.text(wanted.get("in"))
-    if "matches" in wanted:
-        found = _pattern(wanted["matches"]).search(text)
-        if not found:
-            return False
-        value = found[1] if found.re.groups else found[0]
-    else:
-        value = text.strip("\"'`")
-    if secrecy.is_placeholder(value) or secrecy.is_public(value):
-        return False
-    if wanted.get("random") and not secrecy.is_random(value):
-        return False
-    if "role" in wanted and secrecy.jwt_claims(value).get("role") != wanted["role"]:
-        return False
-    if _is_shown(candidate):
-        return False
-    candidate.secrets.append(value)
-    return True
-
-
-def _is_shown(candidate: Candidate) -> bool:
-    """Returns whether the candidate is inside documentation, an example, or a text, by the names around it."""
-    if secrecy.is_in_documentation(candidate.source.path):
-        return True
-    node: SgNode | None = candidate.node
-    for _ in range(_MAX_NAMED):
-        if node is None:
-            break
-        if node.kind() == "expression_statement" and candidate.block.language == "python":
-            return node.child(0) == candidate.node  # a docstring
-        if (name := _name_of(node)) and secrecy.says_shown(name.text().strip("\"'")[:_LONGEST_NAME]):
-            return True
-        node = node.parent()
-    return False
-
-
-def _name_of(node: SgNode) -> SgNode | None:
-    """Returns the node's name: the key of a pair, or the name of a variable, argument, attribute, or function."""
-    if node.kind() == "jsx_attribute":
-        return node.child(0)
-    return node.field("key") or node.field("name") or node.field("left")
-
-
-def _above(candidate: Candidate, wanted: Mapping[str, Any]) -> bool:
-    """Returns whether a number in the text, possibly a product (60 * 60 * 24 * 730), is larger than the bound."""
-    found = _pattern(wanted["number"]).search(candidate.text(wanted.get("in")))
-    if not found:
-        return False
-    product = 1.0
-    for factor in found[1].split("*"):
-        try:
-            product *= float(factor.strip().replace("_", ""))
-        except ValueError:
-            return False
-    return product > float(wanted["bound"])
-
-
 def _outdated_library(candidate: Candidate, wanted: Mapping[str, Any]) -> bool:
     found = outdated_address(candidate.text(wanted.get("in")))
     if found is None:
@@ -248,8 +199,6 @@ CONDITIONS: Final[dict[str, Callable[[Candidate, Any], bool]]] = {
     "text": _text,
     "also": _also,
     "file": _file,
-    "secret": _secret,
-    "above": _above,
     "outdated_library": _outdated_library,
     "on_load": _on_load,
     "unchecked": _unchecked,

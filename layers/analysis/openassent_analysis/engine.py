@@ -7,9 +7,11 @@ for all rules, and rules with equal candidates share one search.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import cache
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from ast_grep_py import SgNode
 
@@ -18,15 +20,18 @@ from openassent_analysis.blocks import SCRIPTS, Block
 from openassent_analysis.calls import candidates as calls_in
 from openassent_analysis.catalogue import catalogue
 from openassent_analysis.conditions import Candidate, holds, matches
-from openassent_analysis.facts import distinct
 from openassent_analysis.files import Skipped, check_depth
+from openassent_analysis.findings import SEVERITIES
 from openassent_analysis.fingerprints import Fingerprints, shape_of, words
 from openassent_analysis.gates.options import GOOGLE
 from openassent_analysis.limits import Limits
+from openassent_analysis.locating import places_of, unused_imports
+from openassent_analysis.places import MAX_PLACES, MAX_TEXT, Place
 from openassent_analysis.report import MAX_LOADS, Load, Match, has_loader
 from openassent_analysis.rules import Rule, rules
 from openassent_analysis.sources import Source
-from openassent_analysis.templates import read_template
+from openassent_analysis.templates.reading import read_template
+from openassent_analysis.vocabulary import sought
 
 # The text that templates write.
 PAGES: Final = frozenset({"html", "javascript", "typescript"})
@@ -37,33 +42,36 @@ class Triggers:
     """Selects the rules that a text may match, without parsing it."""
 
     def __init__(self, every: Sequence[Rule]) -> None:
-        self._syntax: Final = [rule for rule in every if rule.engine == "syntax"]
-        self._words: Final = sorted({word for rule in self._syntax for word in (*rule.triggers, *rule.requires)})
+        self._syntax: Final = [
+            (rule, frozenset(rule.triggers), frozenset(rule.requires), rule.vendor_categories, rule.package_categories)
+            for rule in every
+            if rule.engine == "syntax"
+        ]
+        self._words: Final = sought(word for rule, *_ in self._syntax for word in (*rule.triggers, *rule.requires))
 
     def possible(self, source: Source) -> list[Rule]:
-        vocabulary = source.vocabulary
-        present = {word for word in self._words if word in vocabulary}
+        present = source.vocabulary.present(self._words)
         served: set[str] | None = None
         found = []
-        for rule in self._syntax:
-            if rule.triggers and present.isdisjoint(rule.triggers):
+        for rule, triggering, required, vendor_categories, package_categories in self._syntax:
+            if (triggering and present.isdisjoint(triggering)) or (required and present.isdisjoint(required)):
                 continue
-            if rule.requires and present.isdisjoint(rule.requires):
+            if not _applies(rule, source):
                 continue
-            if rule.vendor_categories:
+            if vendor_categories:
                 if served is None:
                     served = {vendor.category for vendor in source.named}
-                if served.isdisjoint(rule.vendor_categories):
+                if served.isdisjoint(vendor_categories):
                     continue
             if "unknown_script" in rule.where and not source.may_load_unknown:
                 continue
-            if rule.package_categories and not any(
-                vendor.category in rule.package_categories
+            if package_categories and not any(
+                vendor.category in package_categories
                 for vendor in (*source.packages.values(), *source.imported.values())
             ):
                 continue
             found.append(rule)
-        return [rule for rule in found if _applies(rule, source)]
+        return found
 
 
 def _applies(rule: Rule, source: Source) -> bool:
@@ -94,15 +102,18 @@ def analyze_source(source: Source, limits: Limits) -> tuple[list[Match], bool, s
         key=lambda entry: (entry[1].block.start + entry[1].node.range().start.index, entry[0].id),
     )
     fingerprints = Fingerprints(source.path)
+    editable = _Editable()
     loaded: set[str] = set()
     places: set[tuple[str, int]] = set()
     complete = {load.vendor_id for load in loads}
     for rule, candidate in distinct(candidates):
         if candidate.started and candidate.vendor and has_loader(candidate.vendor.id, complete):
+            editable.add(candidate)
             continue  # the load of the vendor's code decides
         vendor = candidate.vendor.id if candidate.vendor else candidate.host
         if vendor and rule.where.get("once_per_vendor"):
             # A tag consists of a script, its start call, and an image for browsers without scripts: one finding.
+            editable.add(candidate)
             if vendor in loaded:
                 continue
             loaded.add(vendor)
@@ -114,7 +125,32 @@ def analyze_source(source: Source, limits: Limits) -> tuple[list[Match], bool, s
         if len(found) >= limits.max_findings_per_file:
             return found, True, loads
         found.append(_match(rule, candidate, node, fingerprints, limits))
-    return found, False, loads
+    return [replace(match, places=editable.places(source, match.vendor_id)) for match in found], False, loads
+
+
+class _Editable:
+    """Collects the places of each vendor's tag, all of which its fix edits."""
+
+    def __init__(self) -> None:
+        self._places: dict[str, list[Place]] = {}
+        self._unsafe: set[str] = set()
+
+    def add(self, candidate: Candidate) -> None:
+        if candidate.vendor is None:
+            return
+        vendor, found = candidate.vendor.id, places_of(candidate)
+        if found:
+            known = self._places.setdefault(vendor, [])
+            known += [place for place in found if place not in known]
+        elif not candidate.started:
+            self._unsafe.add(vendor)
+
+    def places(self, source: Source, vendor_id: str | None) -> list[Place]:
+        """Returns the places of a vendor. Empty if there are too many, or one can't be edited."""
+        found = self._places.get(vendor_id or "", [])
+        found = [*found, *unused_imports(source, found)]
+        fits = len(found) <= MAX_PLACES and sum(len(place.text) for place in found) <= MAX_TEXT
+        return found if fits and vendor_id not in self._unsafe else []
 
 
 def _candidates(
@@ -174,7 +210,7 @@ def _match(rule: Rule, candidate: Candidate, node: SgNode, fingerprints: Fingerp
         {"vendor": vendor.name if vendor else "", **candidate.names},
         vendor_id,
         None,
-        *locate(source, start, end, limits, tuple(candidate.secrets)),
+        *locate(source, start, end, limits),
         *fingerprints.take(rule.id, " ".join(code), shape_of(rule.id, rule.category, vendor_id, code)),
         candidate.gating,
         vendor is not None and vendor.id in GOOGLE and "ungated" in rule.where,
@@ -182,16 +218,14 @@ def _match(rule: Rule, candidate: Candidate, node: SgNode, fingerprints: Fingerp
     )
 
 
-def locate(
-    source: Source, start: int, end: int, limits: Limits, secrets: tuple[str, ...] = ()
-) -> tuple[int, int, int, int, str]:
+def locate(source: Source, start: int, end: int, limits: Limits) -> tuple[int, int, int, int, str]:
     """Returns first and last line, start and end column, and snippet for a range of characters."""
     first, start_column = source.position(start)
     last, end_column = source.position(max(start, end))
     shown_until = min(last, first + _MAX_SNIPPET_LINES - 1)
     lines = source.original[source.line_start(first) : source.line_start(last + 1)].rstrip("\r\n")
     # Masks before truncating, because a truncated secret may no longer look like one.
-    lines = secrecy.masked(lines, secrets)
+    lines = secrecy.masked(lines)
     shown = [line.rstrip() for line in lines.split("\n")[: shown_until - first + 1]]
     indent = min((len(line) - len(line.lstrip()) for line in shown if line.strip()), default=0)
     snippet = "\n".join(line[indent:] for line in shown)
@@ -204,3 +238,46 @@ def locate(
 def source_of(path: str, text: str, language: str) -> Source:
     template = read_template(path, text) if language in PAGES else None
     return Source(path, template.code if template else text, language, catalogue(), template)
+
+
+Found: TypeAlias = tuple[Rule, Candidate]
+Range: TypeAlias = tuple[int, int]
+
+# Is as severe as the rule about passwords, payment, and health data, which says more.
+_ANY_FIELD: Final = "personal-data-in-event"
+# Says that a tracker runs on refusal, as the finding about a tracker inside of it does.
+_ON_REFUSAL: Final = "tracker-runs-on-refusal"
+
+
+def distinct(found: Iterable[Found]) -> list[Found]:
+    """Returns the candidates without those that repeat a fact of another one. Keeps their order."""
+    everything = list(found)
+    trackers = sorted(_range(candidate)[0] for rule, candidate in everything if rule.category == "trackers")
+    best: dict[object, int] = {}
+    for index, (rule, candidate) in enumerate(everything):
+        if rule.id == _ON_REFUSAL and _contains(_range(candidate), trackers):
+            continue
+        fact = _fact(rule, candidate) or index
+        if fact not in best or _rank(rule) < _rank(everything[best[fact]][0]):
+            best[fact] = index
+    return [everything[index] for index in sorted(best.values())]
+
+
+def _fact(rule: Rule, candidate: Candidate) -> object:
+    """Returns the candidate's fact, which others may share, or None."""
+    return (rule.category, _range(candidate)) if rule.category == "personal-data" else None
+
+
+def _rank(rule: Rule) -> tuple[int, bool]:
+    return SEVERITIES.index(rule.severity), rule.id == _ANY_FIELD
+
+
+def _range(candidate: Candidate) -> Range:
+    span, start = candidate.node.range(), candidate.block.start
+    return start + span.start.index, start + span.end.index
+
+
+def _contains(outer: Range, starts: list[int]) -> bool:
+    """Returns whether one of the sorted starts is inside a range. Then its whole node is, because trees nest."""
+    first = bisect_left(starts, outer[0])
+    return first < len(starts) and starts[first] < outer[1]

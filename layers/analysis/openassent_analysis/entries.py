@@ -7,8 +7,8 @@ from enum import Enum
 from functools import lru_cache
 from typing import Final
 
-from openassent_analysis.modules import COMPONENT_FILES
-from openassent_analysis.prose import CONTENT, is_for_content
+from openassent_analysis.modules import COMPONENT_FILES, CONTENT, is_for_content
+from openassent_analysis.reading import pattern_of, resource
 
 
 class Runs(Enum):
@@ -16,33 +16,24 @@ class Runs(Enum):
     ALL = "all"
     # The file, but its functions only where they are called.
     WHOLE = "whole"
-    # A script that a page may load by a name that is made at run time, or in a tool's settings.
+    # A script that a page may load by a name that is made at run time, or in a tool's settings, and a template that a
+    # theme of another repository includes.
     PERHAPS = "perhaps"
     # A component or a partial template: only where another file imports or includes it.
     NEVER = "never"
 
 
+_PATHS: Final = resource("paths")
 _SCRIPT: Final = re.compile(r"\.[cm]?[jt]sx?$")
-# Places whose files a framework runs: Next.js, Nuxt, Remix, SvelteKit, Gatsby, Astro, Docusaurus, Angular, Quasar.
-_FRAMEWORK: Final = re.compile(
-    r"(?:^|/)(?:(?:src/)?pages/|(?:src/|app/)?routes/|(?:src/|app/)?(?:layouts|plugins|boot)/[^/]+\.|(?:src/)?app/(?:[^/]++/){0,30}"
-    r"(?:page|layout|template|error|loading|not-found|global-error|default)\.[jt]sx?$)"
-    r"|(?:^|/)(?:_app|_document|_layout|\+(?:page|layout|error)|hooks\.client|entry[.-](?:client|server)|root|App|app"
-    r"|app\.component|gatsby-(?:browser|ssr|config|node)|(?:nuxt|docusaurus|astro|vite|next|svelte|rsbuild|vue)\.config"
-    r"|\.(?:vitepress|vuepress)/(?:config|theme/index)|src/router/index"
-    r"|instrumentation-client|Root|error)\.(?:client\.|server\.)?(?:[cm]?[jt]sx?|vue|svelte|astro)$"
-)
-_MAIN: Final = re.compile(
-    r"(?:^|(?:^|/)(?:src|app|client|frontend|web|www|public|js|assets|javascript|javascripts|packs|entrypoints|resources/js"
-    r"|scripts|static))/?(?:index|main|application|bootstrap|client|browser|server|entry|site|global)\.(?:[cm]?[jt]sx?|coffee)$"
-)
+_FRAMEWORK: Final = pattern_of(_PATHS["framework"])
+_PIECE: Final = pattern_of(_PATHS["pieces"], re.IGNORECASE)
+_BY_CONVENTION: Final = pattern_of(_PATHS["by_convention"])
+_HOOK: Final = pattern_of(_PATHS["hooks"])
+_MESSAGE: Final = pattern_of(_PATHS["messages"], re.IGNORECASE)
+_MAIN: Final = pattern_of(_PATHS["main"])
 # The main file of a package in a workspace exports for other packages.
 _PACKAGE: Final = re.compile(r"(?:^|/)(?:packages|libs|modules)/[^/]+/(?:[^/]+/){0,2}index\.\w+$")
-_PARTIAL: Final = re.compile(
-    r"(?:^|/)(?:_[^/]*$|[^/]{1,60}[-_.]partial\.[\w.]{1,30}$|(?:_?partials?|_?includes?|incl?|parts|snippets|_?shared|fragments"
-    r"|_?components|widgets|embeds|blocks|elements?|template-parts|modules|mixins|macros)/)",
-    re.IGNORECASE,
-)
+_PARTIAL: Final = pattern_of(_PATHS["partial"], re.IGNORECASE)
 # Folders from which templates include text, also that of scripts. They aren't served.
 _INCLUDED: Final = re.compile(r"(?:^|/)_(?:includes|partials)/")
 _ENTRY: Final = re.compile(r"(?:^|/)(?:src|assets/js|resources/js|javascript)/(?:app|main|index|application)\.[jt]sx?$")
@@ -56,16 +47,7 @@ _BY_THEMSELVES: Final = (".py", ".yml", ".yaml", ".toml", ".json", *CONTENT)
 _OTHER_ENVIRONMENT: Final = re.compile(
     r"(?:^|/)config/(?!_default/|production/)[^/]{1,80}/(?:hugo|config|params)\.(?:toml|ya?ml|json)$"
 )
-# Copies that something newer has replaced, by their names, and the releases of a Subversion repository. Code that
-# loads one of them names it, and so does a template that extends one of Pug's further layouts.
-_REPLACED: Final = re.compile(
-    r"(?:^|/)(?:_?layouts?|base)[-_.]legacy\.[\w.]{1,30}$|(?:^|/)layout[-_.][\w-]{1,40}\.(?:pug|jade)$"
-    r"|(?:^|/)(?:[^/]{1,80}[-_. ])?(?:old|deprecated|backup|bak|unused|obsolete)\d{0,3}\.[\w.]{1,30}$"
-    r"|(?:[-_ ]copy| \(\d\))\.[\w.]{1,30}$|(?:^|/)copy[-_ ]of[-_ ]"
-    r"|(?:^|/)(?:_?(?:old|bak|backups?|unused|deprecated|obsolete)|_archived?)/"
-    r"|(?:^|/)tags/(?:v|release[-_]?)\d[\w.]{0,20}/",
-    re.IGNORECASE,
-)
+_REPLACED: Final = pattern_of(_PATHS["replaced"], re.IGNORECASE)
 # Components of React, which a page can't load as they are.
 _JSX: Final = (".tsx", ".jsx")
 
@@ -73,9 +55,11 @@ _JSX: Final = (".tsx", ".jsx")
 @lru_cache(maxsize=4_096)
 def runs(path: str) -> Runs:
     """Returns whether a file runs by itself, by its path."""
-    if _REPLACED.search(path) or _OTHER_ENVIRONMENT.search(path):
+    if _REPLACED.search(path) or _OTHER_ENVIRONMENT.search(path) or _MESSAGE.search(path):
         return Runs.NEVER
-    script = _SCRIPT.search(path) is not None
+    if _BY_CONVENTION.search(path):
+        return Runs.ALL
+    script = is_script(path)
     if script or path.endswith(COMPONENT_FILES):
         if _INCLUDED.search(path):
             return Runs.NEVER
@@ -86,8 +70,15 @@ def runs(path: str) -> Runs:
         return Runs.PERHAPS if script and not path.endswith(_JSX) else Runs.NEVER
     if path.endswith(_BY_THEMSELVES):
         return Runs.ALL
-    partial = is_for_content(path) or (_PARTIAL.search(path) and not _LAYOUT.search(path))
-    return Runs.NEVER if partial else Runs.ALL
+    in_part = _PIECE.search(path) or (_PARTIAL.search(path) and not _LAYOUT.search(path))
+    partial = is_for_content(path) or in_part
+    if partial:
+        return Runs.PERHAPS if _HOOK.search(path) else Runs.NEVER
+    return Runs.ALL
+
+
+def is_script(path: str) -> bool:
+    return _SCRIPT.search(path) is not None
 
 
 def is_entry(path: str) -> bool:

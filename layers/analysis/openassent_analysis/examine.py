@@ -5,81 +5,57 @@ It reads no files and keeps no state between files.
 
 from __future__ import annotations
 
+import codecs
 import json
 import time
 from collections.abc import Iterator
 from itertools import islice
 
-from openassent_analysis import addresses, files, manifests, site_configuration
+from openassent_analysis import addresses, files, libraries, project_file, site_configuration
+from openassent_analysis.calls import calls
+from openassent_analysis.catalogue import catalogue, own_vendors
 from openassent_analysis.choices import choices_in
-from openassent_analysis.engine import analyze_source, locate, source_of
+from openassent_analysis.comments import ignores_in
+from openassent_analysis.engine import analyze_source, locate, source_of, triggers
 from openassent_analysis.fingerprints import Fingerprints
 from openassent_analysis.gates import providers
-from openassent_analysis.gating import OPEN, Gate, Gating, Unclear
+from openassent_analysis.gating import Gate, Gating, Unclear
 from openassent_analysis.inventory import manifests as inventory
+from openassent_analysis.inventory.technologies import technologies
+from openassent_analysis.libraries import families
 from openassent_analysis.limits import Limits
 from openassent_analysis.mechanisms import asks_for_consent, consent_managers, sets_consent_mode
-from openassent_analysis.report import ADDRESSES, GIVEN, MAX_LOADS, USES, Load, Match, Report
-from openassent_analysis.sites import traits_of, traits_of_manifest
+from openassent_analysis.report import ADDRESSES, GIVEN, MAX_LOADS, OWN_VENDORS, USES, Load, Match, Report
+from openassent_analysis.selection import read_vendors
+from openassent_analysis.setups import setups_of
+from openassent_analysis.sites import themes_of, traits_of, traits_of_manifest
 from openassent_analysis.sources import Source
 from openassent_analysis.unknown import configured_names
+from openassent_analysis.unread_settings import SETTING, has_theme
 from openassent_analysis.uses import may_use, uses_of
 
+_LONGEST_SETTING = 100
 _SETTING_RULE = "site-generator-tracker"
-_TAG = b"%s<script src='https://static.hotjar.com/c/hotjar-1.js'></script>"
-# A condition in each syntax of templates.
-_TEMPLATES = (
-    ("a.twig", b"{% if app.consent %}"),
-    ("a.blade.php", b"@if (consent())"),
-    ("a.php", b"<?php if (consent()) { ?>"),
-    ("a.erb", b"<% if consent? %>"),
-    ("a.heex", b"<%= if @consent do %>"),
-    ("a.jsp", b"<c:if test='${consent}'>"),
-    ("a.cshtml", b"@if (consent) {"),
-    ("a.hbs", b"{{#if consent}}"),
-    ("a.tpl", b"{if $consent}"),
-    ("a.ftl", b"<#if consent>"),
-    ("a.vm", b"#if ($consent)"),
-    ("a.mako", b"% if consent:\n"),
-    ("a.vue", b"<script setup>import Giscus from '@giscus/vue'</script><Giscus v-if='consent' />"),
-    ("a.svelte", b"{#if consent}"),
-    ("a.astro", b"---\nconst id = 'a';\n---\n{consent && "),
-)
-# One file of each kind, so that everything loaded on first use is loaded before the sandbox is closed.
-_WARM_UP = (
-    ("a.html", "html", b"<script>\ngtag('event', 'a', { email: user.email });\n</script><p onclick='x()'>"),
-    ("a.html", "html", "<p>".encode("utf-16")),
-    ("a.js", "javascript", b"import a from 'mixpanel-browser';\ndocument.cookie = 'visitor_id=1'; \xff\n"),
-    (
-        "a.ts",
-        "typescript",
-        b"const clientSecret: string = 'q8ZtW3nLkP5rVx7YbD2sHfJm'; localStorage.setItem('uid', id);",
-    ),
-    ("a.tsx", "tsx", b"export default () => <Script src='https://static.hotjar.com/c/hotjar-1.js'>{`a()`}</Script>"),
-    ("a.py", "python", b"response.set_cookie('visitor_id', str(uuid4()), max_age=99999999)\n"),
-    ("package.json", "manifest", b'{"dependencies": {"cookieconsent": "3.1.0"}}'),
-    ("package.json", inventory.LANGUAGE, b'{"dependencies": {"posthog-js": "1.2.0"}, "packageManager": "yarn@1.22.0"}'),
-    ("pyproject.toml", inventory.LANGUAGE, b'[project]\ndependencies = ["django>=5.2"]\n[tool.uv]\n'),
-    ("_config.yml", "configuration", b"google_analytics: UA-98765432-1\n"),
-    ("hugo.toml", "configuration", b"[services.googleAnalytics]\nID = 'G-7K2M9XQ4TZ'\n"),
-    *((path, "html", _TAG % condition) for path, condition in _TEMPLATES),
-    ("a.pug", "html", b"if cookies.consent\n  script(src='https://static.hotjar.com/c/hotjar-1.js')\n"),
-    ("a.haml", "html", b"- if cookies[:consent]\n  %script{src: 'https://static.hotjar.com/c/hotjar-1.js'}\n"),
-    ("a.slim", "html", b"- if cookies[:consent]\n  script src='https://static.hotjar.com/c/hotjar-1.js'\n"),
-    ("Gemfile", inventory.LANGUAGE, b'gem "rails", "~> 8.0"\n'),
-    ("yarn.lock", "lock file", b'cookieconsent@^3.0.0:\n  version "3.1.0"\n'),
-)
 
 
-def warm_up(limits: Limits) -> None:
-    for path, language, content in _WARM_UP:
-        examine(path, language, content, limits)
+def load() -> None:
+    """Loads everything that is loaded on first use, because a closed sandbox can't read files."""
+    for read in (catalogue, calls, triggers, families, technologies):
+        read()
+    for encoding in files.ENCODINGS:
+        codecs.lookup(encoding)
 
 
 def examine(path: str, language: str, content: bytes, limits: Limits) -> Report:
     """Returns the report on a file. Raises Skipped if it isn't handwritten text or costs too much to analyze."""
+    if language.startswith(OWN_VENDORS):
+        vendors, _, language = language.removeprefix(OWN_VENDORS).partition("\n")
+        with own_vendors(read_vendors(vendors)):
+            return examine(path, language, content, limits)
     deadline = time.thread_time() + limits.max_seconds_per_file
     text = files.decode(content)
+    if language == project_file.LANGUAGE:
+        return Report(text.count("\n") + 1, settings=project_file.parsed(text))
     if language == inventory.LANGUAGE:
         return Report(text.count("\n") + 1, parts=inventory.parts_of(path, text))
     if language in {"manifest", "lock file"}:
@@ -88,6 +64,10 @@ def examine(path: str, language: str, content: bytes, limits: Limits) -> Report:
         return _examine_uses(path, text, language, limits, deadline)
     if language.startswith(ADDRESSES):
         return _examine_addresses(path, text, language, limits)
+    return _examine_source(path, text, language, limits, deadline)
+
+
+def _examine_source(path: str, text: str, language: str, limits: Limits, deadline: float) -> Report:
     given = ""
     if language.startswith(GIVEN):
         _, language, given = language.split(" ", 2)
@@ -95,10 +75,12 @@ def examine(path: str, language: str, content: bytes, limits: Limits) -> Report:
     source.deadline = deadline
     if language == "configuration":
         report = Report(text.count("\n") + 1, asks_for_consent(source), own_names=sorted(configured_names(text)))
+        report.traits = themes_of(path, text)
         _add_settings(report, source, limits)
         _add_markup(report, source, limits)
+        report.ignores = ignores_in(source) if report.matches else []
         return report
-    lines = files.check_lines(text, limits, language)
+    lines = files.check_lines(path, text, limits, language)
     files.check_author(path, text, language)
     report = Report(lines, asks_for_consent(source), sets_consent_mode(source))
     if given:
@@ -110,9 +92,11 @@ def examine(path: str, language: str, content: bytes, limits: Limits) -> Report:
     report.loads = sorted(loads | consent_managers(source))[:MAX_LOADS]
     report.choices = choices_in(path, text, language)
     report.traits = traits_of(source, limits)
+    report.setups = setups_of(source)
     report.own_names = sorted(configured_names(text) if site_configuration.names_site(path) else source.own_names)
     if site_configuration.configures(path, text):
         _add_settings(report, source, limits)
+    report.ignores = ignores_in(source) if report.matches else []
     return report
 
 
@@ -121,7 +105,7 @@ def _examine_uses(path: str, text: str, asked: str, limits: Limits, deadline: fl
     wanted, names = (frozenset(filter(None, it.split(","))) for it in (stems, shared))
     if not own and not may_use(path, text, wanted) and not any(name in text for name in names):
         return Report(text.count("\n") + 1)
-    lines = files.check_lines(text, limits, language)
+    lines = files.check_lines(path, text, limits, language)
     source = source_of(path, text, language)
     source.deadline = deadline
     return Report(lines, uses=uses_of(source, wanted, limits, names), providers=providers(source) if own else [])
@@ -129,27 +113,35 @@ def _examine_uses(path: str, text: str, asked: str, limits: Limits, deadline: fl
 
 def _examine_addresses(path: str, text: str, asked: str, limits: Limits) -> Report:
     _, language, names = asked.split(" ")
-    lines = files.check_lines(text, limits, language)
+    lines = files.check_lines(path, text, limits, language)
     return Report(lines, addresses=addresses.given_by(source_of(path, text, language), names.split(","), limits))
 
 
 def _add_settings(report: Report, source: Source, limits: Limits) -> None:
     """Adds the trackers that the settings of a site's configuration turn on."""
     fingerprints = Fingerprints(source.path)
+    themed = has_theme(source.text)
     for found in site_configuration.trackers_of(source.text)[: limits.max_findings_per_file - len(report.matches)]:
         report.loads.append(Load(found.vendor.id, ""))
         report.matches.append(
             Match(
                 _SETTING_RULE,
-                {"vendor": found.vendor.name},
+                {"vendor": found.vendor.name, **({} if themed else {SETTING: found.name[:_LONGEST_SETTING]})},
                 found.vendor.id,
                 None,
                 *locate(source, found.start, found.end, limits),
                 # Without the value, so that another measurement id is the same finding.
                 *fingerprints.take(_SETTING_RULE, f"{found.vendor.id} {found.name}"),
-                Gating(Gate.OPEN, unclear=Unclear.CONDITION) if found.may_wait else OPEN,
+                Gating(Gate.OPEN, unclear=_doubt(source.path, found)),
             )
         )
+
+
+def _doubt(path: str, found: site_configuration.Found) -> Unclear:
+    """Returns why a setting alone doesn't show whether a tracker waits for consent."""
+    if found.may_wait:
+        return Unclear.CONDITION
+    return Unclear.THEME if found.by_theme and site_configuration.has_theme(path) else Unclear.NOTHING
 
 
 def _add_markup(report: Report, source: Source, limits: Limits) -> None:
@@ -165,7 +157,7 @@ def _add_markup(report: Report, source: Source, limits: Limits) -> None:
 
 
 def _examine_manifest(path: str, text: str, limits: Limits, *, locked: bool) -> Report:
-    pinned = manifests.read_lock_file(text) if locked else manifests.read_manifest(text)
+    pinned = libraries.read_lock_file(text) if locked else libraries.read_manifest(text)
     report = Report(text.count("\n") + 1, own_names=[] if locked else sorted(configured_names(text)))
     report.traits = [] if locked else traits_of_manifest(text)
     matches = _manifest_matches(report, path, text, pinned, limits)
@@ -175,7 +167,7 @@ def _examine_manifest(path: str, text: str, limits: Limits, *, locked: bool) -> 
 
 
 def _manifest_matches(
-    report: Report, path: str, text: str, found: Iterator[manifests.Pinned], limits: Limits
+    report: Report, path: str, text: str, found: Iterator[libraries.Pinned], limits: Limits
 ) -> Iterator[Match]:
     source = source_of(path, text, "manifest")
     fingerprints = Fingerprints(path)

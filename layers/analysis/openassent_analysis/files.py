@@ -8,12 +8,15 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Final, TypeAlias
 
 from openassent_analysis import site_configuration
+from openassent_analysis.kinds import is_read_in_part
 from openassent_analysis.limits import Limits
+from openassent_analysis.reading import alternatives, pattern_of, resource
 from openassent_analysis.templates.dialects import language_of_template
 
 # Languages by file extension, except those of templates.
@@ -28,70 +31,37 @@ LOCK_FILES: Final = frozenset({"package-lock.json", "npm-shrinkwrap.json", "yarn
 
 # A file that no rule reads, or of which only a part is read.
 NOT_ANALYZED: Final = "other kind of file"
-_FOLDERS: Final = {
-    "vendored": """
-        node_modules bower_components jspm_packages vendor vendors third_party third-party site-packages .yarn .pnpm
-        venv .venv virtualenv wp-includes wp-admin ckeditor ckeditor4 ckfinder tinymce
-    """,
-    "build output": """
-        dist build out .next .nuxt .output .svelte-kit .vercel .netlify .cache .turbo .parcel-cache coverage
-        storybook-static __pycache__ _site target
-    """,
-    "test or example": """
-        test tests __tests__ testing spec specs e2e cypress playwright fixtures __fixtures__ fixture mocks __mocks__
-        mock example examples sample samples demo demos stories __stories__ .storybook __snapshots__ benchmark
-        benchmarks testdata test-data test_data test-utils
-    """,
-    "repository data": ".git .hg .svn .idea .vscode",
+_PATHS: Final = resource("paths")
+_REASON_OF_FOLDER: Final[dict[str, str]] = {
+    name: reason for reason, names in _PATHS["folders"].items() for name in names
 }
-_REASON_OF_FOLDER: Final = {name: reason for reason, names in _FOLDERS.items() for name in names.split()}
-# Folders whose names say it only together.
-_VENDORED: Final = re.compile(
-    r"(?:^|/)(?:wp-content/plugins|(?:js|javascripts?|scripts|static|assets|public)/(?:libs|bower|3rd-?party))/",
-    re.IGNORECASE,
-)
-# Published libraries that projects keep copies of, each in a folder of its own.
-_LIBRARY: Final = (
-    r"jquery(?:[.-]?ui)?|bootstrap|font-?awesome|lightbox2?|fancybox|colorbox|prettyphoto|magnific-?popup|photoswipe|slick"
-    r"|owl-?carousel2?|flexslider|nivo-?slider|bxslider|flickity|isotope|masonry|select2|chosen|datatables|jqgrid|fullcalendar"
-    r"|datepicker|bootstrap-[a-z-]{2,30}|jquery[.-][a-z.-]{2,30}|codemirror|ace-builds|summernote|froala\w{0,20}|redactor|quill|medium-editor"
-    r"|markitup|highlight\.?js|prettify|syntaxhighlighter|mathjax|katex|modernizr|html5shiv|requirejs|dropzone|plupload"
-    r"|uploadify|video-?js|mediaelement|jplayer|flowplayer|leaflet|openlayers|highcharts|chart\.?js|d3|three(?:\.?js)?"
-    r"|angular(?:js)?|backbone|underscore|lodash|moment|handlebars|mustache|ionicons|foundation|semantic-ui|materialize|uikit"
-    r"|sweetalert2?|toastr|swfobject|phpmailer|swagger-ui|reveal\.?js|impress\.?js|pdf\.?js"
-    r"|rs-plugin|slider[._-]?revolution|revolution(?:[_-]?slider)?|revslider|layerslider"
-)
-_KEPT_IN: Final = r"(?:^|/)(?:libs?|library|libraries|plugins?|(?:static|assets|public)/components)/"
-# Pages, scripts, and documentation of a copy. A project's own code has other languages, or other names.
+# The same, if a manifest is next to the folder.
+_REASON_BESIDE_MANIFEST: Final[dict[str, str]] = {
+    name: reason for reason, names in _PATHS["next_to_manifests"].items() for name in names
+}
+_MANIFESTS: Final = frozenset(_PATHS["manifests"])
+_SITES: Final = frozenset(_PATHS["sites"])
+_EXAMPLE: Final = "test or example"
+_WRAPPERS: Final = pattern_of(_PATHS["wrappers"], re.IGNORECASE)
+_VENDORED: Final = pattern_of(_PATHS["vendored"], re.IGNORECASE)
 _COPY: Final = re.compile(
-    rf"{_KEPT_IN}(?:{_LIBRARY})(?:[-_.@]?v?\d[\w.-]{{0,30}})?/(?:[^/]+/){{0,12}}[^/]+\.(?:js|html?|php)$"
-    r"|(?:^|/)(?:libs?|library|libraries|plugins|js|javascripts?|scripts)/(?:[\w-]{1,60}/\d{1,3}\.\d{1,3}[\w.-]{0,30}|[a-z][\w.]{0,40}[a-z][-_@]v?\d{1,3}\.\d{1,3}[\w.-]{0,30})/"
-    r"|(?:^|/)(?:libs?|library|libraries)/[^/]+/(?:[^/]+/){0,4}(?:docs?|documentation)/(?:[^/]+/){0,12}[^/]+\.html?$"
-    rf"|{_KEPT_IN}(?:[^/]+/){{0,4}}jquery[.-][\w.-]{{1,60}}\.js$",
+    alternatives(_PATHS["copies"])
+    .replace("KEPT", _PATHS["kept"])
+    .replace("LIBRARY", alternatives(_PATHS["libraries"])),
     re.IGNORECASE,
 )
-_REASON_OF_NAME: Final = (
-    (re.compile(r"[.-](?:min|bundle|chunk|prod|umd)\.[cm]?js$|\.[0-9a-f]{8,}\.js$"), "minified"),
-    (
-        re.compile(r"\.d\.[cm]?ts$|\.generated\.|[._]pb2?\.(?:py|js|ts|go)$|\.g\.(?:ts|cs)$|\.designer\.cs$"),
-        "generated",
-    ),
-    (
-        re.compile(
-            r"[._-](?:test|spec|e2e|cy|stories|story|mock|fixture)s?\.\w+$|^test_.*\.py$|_test\.py$|^conftest\.py$"
-            r"|^tests?\.html?$|_test\.go$|[a-z0-9](?<!la)(?<!con)(?<!at)tests?\.(?:java|kt|scala|groovy|cs)$"
-            r"|^(?:jest|vitest|cypress|playwright|karma)[.-](?:config|conf|setup|init|teardown)\b"
-            r"|^(?:setup-?tests?|setup-?(?:jest|vitest))\.[cm]?[jt]sx?$"
-        ),
-        "test or example",
-    ),
-)
+_REASON_OF_NAME: Final = tuple((pattern_of(written), reason) for reason, written in _PATHS["names"].items())
 
 
 class Skipped(Exception):
     """The file is skipped; the argument is the reason."""
 
 
+# A scan asks several times about each path, mostly at once. Paths of hostile archives are long.
+_MOST_PATHS: Final = 500
+
+
+@lru_cache(_MOST_PATHS)
 def language_of(name: str) -> str | None:
     """Returns how to read a file: a language, `manifest`, `lock file`, `configuration`, or None if it isn't read."""
     if name in MANIFESTS:
@@ -103,11 +73,18 @@ def language_of(name: str) -> str | None:
     return language_of_template(name) or LANGUAGES.get(name.rpartition(".")[2].lower())
 
 
+def reason_to_skip_folder(path: str) -> str | None:
+    """Returns why nothing in a folder is read, by its name, or None. The path has a slash at the end."""
+    reason = _REASON_OF_FOLDER.get(path.rstrip("/").rpartition("/")[2].lower())
+    return reason if reason is None or not _WRAPPERS.search(path) else None
+
+
+@lru_cache(_MOST_PATHS)
 def reason_to_skip(path: str) -> str | None:
     """Returns why a file is skipped, or None. The path is relative to the root, with forward slashes."""
     *folders, name = path.split("/")
-    for folder in folders:
-        if reason := _REASON_OF_FOLDER.get(folder.lower()):
+    for depth, folder in enumerate(folders, 1):
+        if folder.lower() in _REASON_OF_FOLDER and (reason := reason_to_skip_folder("/".join(folders[:depth]) + "/")):
             return reason
     if _VENDORED.search(path) or _COPY.search(path):
         return "vendored"
@@ -115,16 +92,57 @@ def reason_to_skip(path: str) -> str | None:
     return next((reason for pattern, reason in _REASON_OF_NAME if pattern.search(lower)), None)
 
 
-def is_analyzed(path: str) -> bool:
-    """Returns whether a file at the path is analyzed, unless it is too large or can't be read."""
-    return reason_to_skip(path) is None and language_of(path.rpartition("/")[2]) is not None
-
-
-# A file: its path relative to a folder, where it is, and the reason to skip it. It has either a place or a reason.
+# A file: its path relative to a folder, where it is, and the reason to skip it. It has a place or a reason; it has
+# both if a convention is the reason.
 Listed: TypeAlias = tuple[str, os.PathLike[str] | None, str | None]
 
 
-def walk(root: Path) -> Iterator[Listed]:
+def reason_by_convention(path: str, projects: Mapping[str, bool]) -> str | None:
+    """Returns why a file is skipped for the name of its folder and a manifest next to that folder, or None.
+
+    projects: the folders that have a manifest, as `projects_of` returns them.
+    """
+    if language_of(path.rpartition("/")[2]) is None:
+        return None  # no rule reads it, in any folder
+    parent = ""
+    for folder in path.split("/")[:-1]:
+        reason = _REASON_BESIDE_MANIFEST.get(folder.lower()) if parent in projects else None
+        if reason and not (projects[parent] and reason == _EXAMPLE):
+            return reason
+        parent += f"{folder}/"
+    return None
+
+
+def projects_of(paths: Iterable[str]) -> dict[str, bool]:
+    """Returns the folders of manifests, each with a trailing slash and empty for the root.
+
+    The value is true if a folder is also that of a site, whose pages can be in any folder.
+    """
+    found: dict[bool, set[str]] = {True: set(), False: set()}
+    for path in paths:
+        folder, slash, name = path.rpartition("/")
+        if name in _MANIFESTS or name in _SITES:
+            found[name in _SITES].add(folder + slash)
+    return {folder: folder in found[True] for folder in found[False]}
+
+
+def convention_of(path: str) -> str | None:
+    """Returns why a file is skipped if a manifest is next to each of its folders, or None."""
+    found = (_REASON_BESIDE_MANIFEST.get(folder.lower()) for folder in path.split("/")[:-1])
+    return next(filter(None, found), None)
+
+
+def with_conventions(listed: Iterable[Listed]) -> list[Listed]:
+    """Adds the reason to the files that are skipped by convention."""
+    every = list(listed)
+    projects = projects_of(path for path, _, _ in every)
+    return [
+        (path, place, reason or (reason_by_convention(path, projects) if place is not None else None))
+        for path, place, reason in every
+    ]
+
+
+def walk(root: Path, skips_folder: Callable[[str], str | None] = reason_to_skip_folder) -> Iterator[Listed]:
     """Yields (path, entry, reason to skip) for every file below the root, in the order of names.
 
     A skipped folder isn't entered: it is yielded once, with a trailing slash.
@@ -144,10 +162,11 @@ def walk(root: Path) -> Iterator[Listed]:
             if entry.is_symlink():
                 yield path, None, "link"
             elif entry.is_dir(follow_symlinks=False):
-                if reason := _REASON_OF_FOLDER.get(entry.name.lower()):
-                    yield f"{path}/", None, reason
+                path += "/"
+                if reason := skips_folder(path):
+                    yield path, None, reason
                 else:
-                    folders.append((entry.path, f"{path}/"))
+                    folders.append((entry.path, path))
             elif not entry.is_file(follow_symlinks=False):
                 yield path, None, "special file"
             else:
@@ -173,6 +192,9 @@ def read(path: str | os.PathLike[str], most: int, head: int | None = None) -> by
         return file.read(most + 1 if head is None else head)
 
 
+_UTF_8, _UTF_16 = ENCODINGS = ("utf-8-sig", "utf-16")
+
+
 def decode(content: bytes) -> str:
     """Returns the text of a file: UTF-8, or UTF-16 with a byte order mark. Replaces invalid bytes of UTF-8.
 
@@ -180,11 +202,11 @@ def decode(content: bytes) -> str:
     """
     if content.startswith((b"\xff\xfe", b"\xfe\xff")):
         try:
-            text = content.decode("utf-16")
+            text = content.decode(_UTF_16)
         except UnicodeDecodeError as failure:
             raise Skipped("not text") from failure
     else:
-        text = content.decode("utf-8-sig", errors="replace")
+        text = content.decode(_UTF_8, errors="replace")
     if "\0" in text:
         raise Skipped("not text")
     if not text.strip():
@@ -194,51 +216,43 @@ def decode(content: bytes) -> str:
 
 # Long texts that aren't code: data in addresses and in strings, which is base64, or numbers such as those
 # of vector graphics.
-_DATA: Final = (
+_DATA: Final = re.compile(
     r"data:[\w.+-]{1,60}+/[\w.+-]{1,60}+[;,][^\"'`)\s<>]*+"
     r"|[\"'`](?:[A-Za-z0-9+/=_-]{200,}+|[\d .,MmLlHhVvCcSsQqTtAaZzEe+-]{100,}+)(?=[\"'`])"
 )
-# In pages also scripts, styles, drawings, and prose. The rest are tags. A longer script is a bundle.
-_DATA_OF_PAGE: Final = re.compile(
-    r"<(?:script|style)\b[^<>]*+>(?:[^<]|<(?!/(?:script|style))){0,20000}+"
-    r"|</?+(?:svg|path|polygon|polyline|rect|circle|ellipse|line|g|use|defs|symbol|stop)\b[^<>]*+>"
-    rf"|>[^<>\n]{{60,}}+(?=<)|{_DATA}",
-    re.IGNORECASE,
+_SCRIPT: Final = re.compile(
+    r"<script\b(?![^<>]{0,300}\bjson\b)[^<>]*+>(?P<code>[^<]*+(?:<(?!/script)[^<]*+)*+)", re.IGNORECASE
 )
+# A page's scripts up to this length are snippets of vendors. A longer one is a bundle.
+_LONGEST_SNIPPET: Final = 20_000
 _LINES_OF_PAGE: Final = 30
-_DATA_OF_CODE: Final = re.compile(_DATA)
 
 
-def check_lines(text: str, limits: Limits, language: str = "") -> int:
-    """Returns the number of lines. Raises Skipped if their lengths show that the file isn't handwritten."""
+def check_lines(path: str, text: str, limits: Limits, language: str = "") -> int:
+    """Returns the number of lines. Raises Skipped if their lengths show that a bundler has written the code.
+
+    Generators write pages without line breaks: in these, only the lines of scripts count.
+    """
     lines = text.split("\n")
-    if max(map(len, lines)) > limits.minified_line_length:
-        data = _DATA_OF_PAGE if language == "html" else _DATA_OF_CODE
-        code = data.sub("", text)
-        lengths = [len(line) for line in code.split("\n")]
-        if max(lengths) > limits.max_line_length:
-            raise Skipped("line too long")
-        in_long_lines = sum(length for length in lengths if length > limits.minified_line_length)
-        # A page that people wrote has many lines besides a vendor's snippet.
-        written = language == "html" and sum(map(bool, map(str.strip, lines))) >= _LINES_OF_PAGE
-        if in_long_lines > len(code) / 2 and not written and len(code) > 4 * limits.minified_line_length:
-            raise Skipped("minified")
+    if max(map(len, lines)) <= limits.minified_line_length:
+        return len(lines)
+    code = _DATA.sub("", text)
+    is_page = language == "html" and not is_read_in_part(path)
+    read = [it["code"] for it in _SCRIPT.finditer(code) if len(it["code"]) > _LONGEST_SNIPPET] if is_page else [code]
+    lengths = [len(line) for part in read for line in part.split("\n")]
+    if max(lengths, default=0) > limits.max_line_length:
+        raise Skipped("line too long")
+    in_long_lines = sum(length for length in lengths if length > limits.minified_line_length)
+    # A page that people wrote has many lines besides a bundle.
+    written = is_page and sum(map(bool, map(str.strip, lines))) >= _LINES_OF_PAGE
+    if in_long_lines > len(code) / 2 and not written and len(code) > 4 * limits.minified_line_length:
+        raise Skipped("minified")
     return len(lines)
 
 
-# A page of a bundler, which loads bundles by names with a digest of their content.
-_BUNDLE: Final = re.compile(
-    r"""<script\b[^<>]{0,200}?\ssrc=["']?[^"'\s<>]{0,200}?(?<![\w-])(?:app|main|index|runtime|polyfills|bundle|vendors?|chunk-[\w-]{1,40})"""
-    r"""(?:-es\d{1,4})?[.-](?=[\w-]{0,20}\d)[\w-]{8,20}\.(?:bundle\.|chunk\.)?js\b""",
-    re.IGNORECASE,
-)
-
-
-# How the scripts of bundlers begin.
-_BUNDLER: Final = re.compile(
-    r"(?:/\*{6}/|[\s(){}=>!]|function|modules)*+// webpackBootstrap"
-    r"|/\*! For license information please see [\w.-]{1,80}\.LICENSE\.txt \*/"
-)
+# A page that loads a bundle, and how a bundle begins.
+_BUNDLE: Final = pattern_of(_PATHS["bundles"], re.IGNORECASE)
+_BUNDLER: Final = pattern_of(_PATHS["bundlers"])
 _LONGEST_START: Final = 300
 
 

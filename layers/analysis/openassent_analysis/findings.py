@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any, Final
+from collections import Counter
+from dataclasses import asdict, dataclass, field
+from typing import Any, Final, Literal, NamedTuple
 
-CATEGORIES: Final = ("trackers", "cookies", "secrets", "banner", "personal-data", "outdated")
+from openassent_analysis.kinds import Kind
+from openassent_analysis.places import Place
+from openassent_analysis.selection import EVERYTHING, Selection
+
+CATEGORIES: Final = ("trackers", "cookies", "banner", "personal-data", "outdated")
 SEVERITIES: Final = ("critical", "high", "medium", "low")
+# What suppresses a finding: a comment in the code, a rule that is off, or an accepted vendor.
+COMMENT: Final = "comment"
+RULE: Final = "rule"
+VENDOR: Final = "vendor"
 PRIORITIES: Final = ("P0", "P1", "P2", "P3")
 CONFIDENCES: Final = ("high", "medium", "low")
 
-# Breaks ties between equally urgent findings: active leaks first, outdated libraries last.
-_CATEGORY_ORDER: Final = ("secrets", "personal-data", "trackers", "banner", "cookies", "outdated")
+# Breaks ties between equally urgent findings.
+_CATEGORY_ORDER: Final = ("personal-data", "trackers", "banner", "cookies", "outdated")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +57,8 @@ class Finding:
     vendor_ids: tuple[str, ...] = ()
     # How sure the analysis is that the code runs, and runs without consent.
     confidence: str = "high"
+    # What a fix edits. Not for JSON.
+    places: tuple[Place, ...] = ()
 
     @property
     def vendor_id(self) -> str | None:
@@ -56,11 +67,23 @@ class Finding:
 
     def as_dict(self) -> dict[str, Any]:
         """Returns the finding for JSON, with keys in camelCase."""
-        return {_camel(key): value for key, value in asdict(self).items() if key != "location"} | {
+        return {_camel(key): value for key, value in asdict(self).items() if key not in {"location", "places"}} | {
             "references": list(self.references),
             "vendorIds": list(self.vendor_ids),
             "location": {_camel(key): value for key, value in asdict(self.location).items()},
         }
+
+
+class Suppression(NamedTuple):
+    """The reason why a finding isn't reported. kind: COMMENT, RULE, or VENDOR."""
+
+    kind: Literal["comment", "rule", "vendor"]
+    reason: str
+
+
+class Suppressed(NamedTuple):
+    finding: Finding
+    suppression: Suppression
 
 
 def priority_of(severity: str, confidence: str) -> str:
@@ -85,3 +108,76 @@ def urgency(finding: Finding) -> tuple[int, int, int, int, str, int, str]:
 def _camel(name: str) -> str:
     first, *rest = name.split("_")
     return first + "".join(part.title() for part in rest)
+
+
+# Limits of the whole scan, for which files aren't read.
+ENDS: Final = frozenset({"too many files", "too many bytes", "out of time"})
+
+
+@dataclass
+class Loads:
+    """The files that load a vendor, and some hosts.
+
+    places: whether each file waits for consent, by path. None if the analysis can't tell.
+    """
+
+    places: dict[str, bool | None] = field(default_factory=dict)
+    hosts: list[str] = field(default_factory=list)
+
+    @property
+    def files(self) -> int:
+        return len(self.places)
+
+    @property
+    def ungated(self) -> int:
+        """The number of files that surely don't wait for consent."""
+        return [*self.places.values()].count(False)
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """Something that the project's people should know about the scan: where, and a sentence."""
+
+    path: str
+    line: int
+    text: str
+
+
+@dataclass
+class Analysis:
+    """The result of a scan."""
+
+    # Most urgent first.
+    findings: list[Finding] = field(default_factory=list)
+    # Those that a comment or the project's settings suppress, most urgent first.
+    suppressed: list[Suppressed] = field(default_factory=list)
+    notes: list[Note] = field(default_factory=list)
+    selection: Selection = EVERYTHING
+    files_seen: int = 0
+    files_analyzed: int = 0
+    bytes_read: int = 0
+    lines: int = 0
+    # Skipped files by reason; a skipped folder counts as one. Files without a known language aren't counted.
+    skipped: Counter[str] = field(default_factory=Counter)
+    skipped_examples: dict[str, list[str]] = field(default_factory=dict)
+    # By kind of code, except files that the project's people didn't write.
+    kinds: dict[str, Kind] = field(default_factory=dict)
+    # By vendor id.
+    loads: dict[str, Loads] = field(default_factory=dict)
+    # True if findings were dropped at a limit.
+    truncated: bool = False
+    # Paths of the files to analyze, including those that were skipped for their content or at a limit.
+    paths: list[str] = field(default_factory=list)
+    # Those that weren't analyzed, or whose findings were dropped: they may have more findings.
+    uncertain: set[str] = field(default_factory=set)
+    # True if a file takes part in asking for consent.
+    asks_for_consent: bool = False
+    # How the project's files set a consent library up, see `setups`.
+    setups: set[str] = field(default_factory=set)
+    # True if files of the project were left out before the analysis.
+    lacks_files: bool = False
+
+    @property
+    def incomplete(self) -> bool:
+        """True if files weren't read because of a limit of the whole scan."""
+        return self.lacks_files or not ENDS.isdisjoint(self.skipped)

@@ -95,12 +95,7 @@ class Fingerprints:
 
 
 def shape_of(rule_id: str, category: str, vendor_id: str | None, code: Sequence[str]) -> tuple[str, ...]:
-    """Returns the parts of a finding that stay when its code is edited, or () if edited code is another finding.
-
-    Another secret is another finding, because the decision on the first one says nothing about it.
-    """
-    if category == "secrets":
-        return ()
+    """Returns the parts of a finding that stay when its code is edited."""
     if category == "trackers" and vendor_id:
         return (category, vendor_id)
     return (rule_id, vendor_id or "", *(_NAME.sub(_unnumbered, word) for word in code[:_SHAPE_WORDS]))

@@ -1,6 +1,6 @@
-"""Reads the files that use given code, and those that use them, until it is known how each is run.
+"""Follows code to its users: reads the files that use it, then the files that use those, until each gate is decided.
 
-Reads the tree once a round, and asks the sandboxed process only about files that contain the name of a wanted one.
+Reads the tree once per round, and asks the sandboxed process only about files that contain the name of a wanted file.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from openassent_analysis.files import Skipped
 from openassent_analysis.gating import Gating
 from openassent_analysis.limits import Limits
 from openassent_analysis.links import Links
-from openassent_analysis.prose import Content
+from openassent_analysis.modules import Content
 from openassent_analysis.report import OWN, USES, Entry, Examine, Report, Request
 
 _ROUNDS: Final = 6
@@ -31,7 +31,7 @@ _WITHOUT_USES: Final = frozenset({"manifest", "lock file", "python"})
 
 @dataclass(slots=True)
 class Following:
-    """Completes the links of a project. `again` returns its files for another look at some of them."""
+    """Completes the links of a project. `again` returns the files that are read, for another look at some of them."""
 
     links: Links
     again: Callable[[], Iterable[Entry]]
@@ -66,7 +66,7 @@ class Following:
 
     def _requests(self, wanted: list[str], shared: list[str], own: set[str]) -> Iterator[Request]:
         """Yields the files to read: those in `own`, and those that may use a wanted one or a shared function."""
-        stems = ",".join(dict.fromkeys(map(modules.stem, wanted)))
+        stems = ",".join(dict.fromkeys(it for path in wanted for it in sorted(modules.stems_of(path))))
         words = list(dict.fromkeys(word for path in wanted for word in _spellings(path)))
         words += [name.encode() for name in shared]
         # A folder's index can be imported as `.` or `..`.
@@ -77,12 +77,12 @@ class Following:
         for path, read in self.again():
             if self._ends():
                 return
-            if prose.may_use(path) and not files.reason_to_skip(path):
+            if prose.may_use(path):
                 with suppress(Skipped):
                     for used in prose.used_in(path, read(self.limits.max_file_bytes)):
                         self.links.use(path, used)
             language = files.language_of(path.rpartition("/")[2])
-            if language is None or language in _WITHOUT_USES or files.reason_to_skip(path):
+            if language is None or language in _WITHOUT_USES:
                 continue
             try:
                 content = read(self.limits.max_file_bytes)

@@ -17,6 +17,10 @@ PAGE: Final = "window"
 ANY: Final = ""
 # The name of a layout's export to the templates that extend it: a script that blocks theirs.
 LAYOUT: Final = "layout"
+# The module of a script that blocks the scripts and frames after it on a page, and of code that it can't block: an SDK
+# that the application imports.
+BLOCKER: Final = "blocker"
+BUNDLED: Final = "bundled"
 # The module of a file's own exports, under the name of each of the use's callers.
 ITSELF: Final = ""
 
@@ -45,6 +49,8 @@ class Unclear(StrEnum):
     CONDITION = "condition"
     # A callback of something that isn't known: it may be called after consent.
     CALLBACK = "callback"
+    # A setting that the theme of a site reads, which may ask for consent first.
+    THEME = "theme"
 
 
 @dataclass(frozen=True, slots=True)

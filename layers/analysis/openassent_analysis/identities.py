@@ -12,9 +12,9 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Final, NamedTuple, Protocol, TypeVar
 
-from openassent_analysis.files import reason_to_skip
 from openassent_analysis.findings import Finding
 from openassent_analysis.judgment import MISSING
+from openassent_analysis.selection import EVERYTHING, EXCLUDED, Selection
 
 # The path of a finding about the project as a whole.
 WHOLE_PROJECT: Final = ""
@@ -53,16 +53,24 @@ def dependency(rule_id: str, path: str) -> str:
     return WHOLE_PROJECT if rule_id == MISSING else path
 
 
-def covers(path: str, uncertain: Collection[str], root_directory: str | None = None, *, asks_for_consent: bool) -> bool:
+def covers(
+    path: str,
+    uncertain: Collection[str],
+    root_directory: str | None = None,
+    *,
+    asks_for_consent: bool,
+    selection: Selection = EVERYTHING,
+) -> bool:
     """Returns whether a scan of the files below `root_directory` knows all findings at the path.
 
-    It does if the file no longer exists, and doesn't if the file is one of `uncertain`. path: as of `dependency`.
-    asks_for_consent: whether any file takes part in that.
+    It does if the file no longer exists or is excluded, and doesn't if the file is one of `uncertain`. path: as of
+    `dependency`. asks_for_consent: whether any file takes part in that.
     """
     if path == WHOLE_PROJECT:
         return asks_for_consent or not uncertain
     root = PurePosixPath(root_directory or "")
-    return PurePosixPath(path).is_relative_to(root) and path not in uncertain and not reason_to_skip(path)
+    is_read = selection.reason_to_skip(path) in {None, EXCLUDED}
+    return PurePosixPath(path).is_relative_to(root) and path not in uncertain and is_read
 
 
 def identify(

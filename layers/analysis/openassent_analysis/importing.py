@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from openassent_analysis import files, modules
-from openassent_analysis.addresses import DATA
 from openassent_analysis.files import Skipped
 from openassent_analysis.limits import Limits
 from openassent_analysis.links import Links
 from openassent_analysis.report import (
     ADDRESSES,
+    DATA,
     GIVEN,
     MAX_ADDRESSES,
     Address,

@@ -21,6 +21,7 @@ _NO_REASON_TO_ASK: Final = frozenset({"unknown-script-loaded", "widget-loaded"})
 _CONFIDENCE: Final = {
     Verdict.OPEN: ("high", ""),
     Verdict.LIKELY: ("medium", "No other file that loads this one was found in the repository."),
+    Verdict.THEME: ("medium", "The site's theme reads this setting. Whether the theme asks for consent isn't known."),
     Verdict.UNREAD: ("low", "Not all files that may run this code could be followed."),
     Verdict.CONDITION: ("low", "It runs under a condition that may be the visitor's choice: its value isn't known."),
     Verdict.CALLBACK: ("low", "It runs in a callback that may be called only after consent."),
@@ -61,6 +62,9 @@ def missing_consent_manager(rule: Rule, findings: Iterable[Finding]) -> list[Fin
     vendor_ids = tuple(sorted({vendor_id for finding in trackers for vendor_id in finding.vendor_ids}))
     vendors = sorted(known[vendor_id].name for vendor_id in vendor_ids)
     names = {"vendors": ", ".join(vendors[:5]) + (" and others" if len(vendors) > 5 else "")}
+    # A tag manager may load the consent tool, too.
+    sure = trackers[0].confidence == "high" and not any(known[it].category == "tag-manager" for it in vendor_ids)
+    confidence = "high" if sure else "medium"
     severity = max(rule.severity, min((it.severity for it in trackers), key=SEVERITIES.index), key=SEVERITIES.index)
     return [
         Finding(
@@ -69,12 +73,13 @@ def missing_consent_manager(rule: Rule, findings: Iterable[Finding]) -> list[Fin
             rule.description.strip().format_map(names),
             rule.category,
             severity,
-            priority_of(severity, "high"),
+            priority_of(severity, confidence),
             trackers[0].location,
             rule.remediation.strip(),
             rule.references,
             # One per project, wherever its trackers are.
             *Fingerprints("").take(rule.id, "project"),
             vendor_ids,
+            confidence,
         )
     ]

@@ -18,8 +18,11 @@ from openassent_analysis import modules
 from openassent_analysis.entries import Runs, is_entry, is_served
 from openassent_analysis.gating import (
     ANY,
+    BLOCKER,
+    BUNDLED,
     DEFAULT,
     ITSELF,
+    LAYOUT,
     OPEN,
     PAGE,
     SERVER,
@@ -54,11 +57,16 @@ class Verdict(IntEnum):
     CONDITION = 2
     CALLBACK = 3
     UNREAD = 4
-    LIKELY = 5
-    OPEN = 6
+    THEME = 5
+    LIKELY = 6
+    OPEN = 7
 
 
-_OF_DOUBT: Final = {Unclear.CONDITION: Verdict.CONDITION, Unclear.CALLBACK: Verdict.CALLBACK}
+_OF_DOUBT: Final = {
+    Unclear.CONDITION: Verdict.CONDITION,
+    Unclear.CALLBACK: Verdict.CALLBACK,
+    Unclear.THEME: Verdict.THEME,
+}
 
 
 class _State(NamedTuple):
@@ -97,7 +105,8 @@ class Links:
         self._entries: set[str] = set()
         for path in sorted(paths):
             self._exact.setdefault(modules.without_extensions(path), []).append(path)
-            self._paths.setdefault(modules.stem(path), []).append(path)
+            for stem in modules.stems_of(path):
+                self._paths.setdefault(stem, []).append(path)
             if is_entry(path):
                 self._entries.add(path.rpartition("/")[0])
         # By path: who runs the file's exports. A dictionary, because it keeps the order.
@@ -287,8 +296,6 @@ class Links:
 
     def _provides(self, walk: _Walk, importer: str, export: Export) -> bool:
         """Returns whether an export gives the visitor's choice, itself or through others."""
-        if export.module == SERVER:
-            return export.name in self._choices
         pending = [(importer, export)]
         seen: set[tuple[str, Export]] = set()
         while pending and len(seen) < _MAX_PROVIDERS:
@@ -296,18 +303,35 @@ class Links:
             if asked in seen:
                 continue
             seen.add(asked)
-            for path in self.resolve(asked[0], asked[1].module):
-                known = self._providers.get(path, {})
-                for name in {asked[1].name, *self._locals(path, asked[1].name)}:
-                    if name in known:
-                        source = known[name]
-                        if source is None:
-                            return True
-                        pending.append((path, source))
+            known = self._known(walk, asked[1])
+            if known:
+                return True
+            for path in self.resolve(asked[0], asked[1].module) if known is None else ():
+                sources = self._sources(path, asked[1].name)
+                if None in sources:
+                    return True
                 if path not in self._read:
                     walk.providers[path] = None
+                pending += [(path, it) for it in sources if it is not None]
                 pending += [(path, Export(*it)) for it in self._handed_on(path, asked[1].name)]
         return False
+
+    def _known(self, walk: _Walk, export: Export) -> bool | None:
+        """Returns whether something other than a file's export gives the choice. None if it is a file's."""
+        if export.module == SERVER:
+            return export.name in self._choices
+        if export.module == BUNDLED:
+            walk.bundled = True
+            return False
+        if export.module == BLOCKER:
+            return not walk.bundled
+        # A layout provides by a script that blocks others.
+        return False if export.name == LAYOUT and walk.bundled else None
+
+    def _sources(self, path: str, exported: str) -> list[Export | None]:
+        """Returns the sources of the choice that a file's export gives. None for one that is its own."""
+        known = self._providers.get(path, {})
+        return [known[name] for name in {exported, *self._locals(path, exported)} if name in known]
 
     def _locals(self, path: str, exported: str) -> list[str]:
         return [local for local, names in self._exports.get(path, {}).items() if exported in names]
@@ -323,6 +347,8 @@ class _Walk:
 
     def __init__(self) -> None:
         self.gated = False
+        # True if the code is an SDK's that the application imports.
+        self.bundled = False
         self._worst: Verdict | None = None
         self.frontier: dict[str, None] = {}
         self.names: dict[str, None] = {}
@@ -346,7 +372,12 @@ class _Walk:
 
 
 def _same_module(path: str, wanted: str) -> bool:
-    return path == wanted or _plain(path).endswith(f"/{_plain(wanted)}") or _in_package(path, wanted)
+    if path == wanted or _plain(path).endswith(f"/{_plain(wanted)}") or _in_package(path, wanted):
+        return True
+    folder, _, component = wanted.rpartition("/")
+    return (
+        folder == "components" and "components/" in path and _plain(path).replace("/", "").endswith(_plain(component))
+    )
 
 
 def _plain(path: str) -> str:

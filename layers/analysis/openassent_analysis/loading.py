@@ -32,18 +32,28 @@ _ADDS_MEMBER: Final = re.compile(
 )
 # Service workers run these scripts, not pages.
 _IN_WORKER: Final = "importScripts"
+# A hit that code sends to Google Analytics without a script, and words of code that runs on the visitor's device: in a
+# page, a browser's extension, or a desktop app. A server may know the visitor's choice from elsewhere.
+_SENDS: Final = frozenset({"fetch", "ofetch", "$fetch", "axios", "ky", "post"})
+_HIT: Final = re.compile(
+    r"^\(\s{0,20}[\"'`](?:https?:)?//(?:www|ssl|region1)\.google-analytics\.com/(?:(?:mp|g|j|r)/)?collect\b"
+)
+_ON_DEVICE: Final = re.compile(
+    r"[\"'](?:electron|react-native)[\"']|\b(?:chrome|browser)\.(?:runtime|storage)\b|\b(?:localStorage|navigator|document)\.\w"
+)
 _LONGEST_NAME: Final = 100
 _LONGEST_ARGUMENTS: Final = 600
 _LONGEST_TAG: Final = 2_000
 _MARKUP: Final = re.compile(r"(?:<|%3C)(?:script|iframe|img)\b", re.IGNORECASE)
 _ADDRESS_OF_MARKUP: Final = re.compile(r"""(?<![\w-])src\s*=\s*\\?["']?([^\s"'<>\\]{4,500})""", re.IGNORECASE)
 _ASSEMBLED: Final = frozenset({"binary_expression", "template_string"})
-# :src="name", :src="name.value", :src="name(id)", and :src="object.name" of Vue, [src]="name" of Angular,
-# src={name} and src={object.name} of Svelte and Astro.
+# :src="name", :src="name.value", :src="name(id)", :src="safe(name)", and :src="object.name" of Vue, [src]="name | safe"
+# of Angular, src={name} and src={object.name} of Svelte and Astro.
 _BOUND: Final = re.compile(
-    r"""(?::|v-bind:|\[(?:attr\.)?)src\]?\s*=\s*["'](?:this\.)?([\w$]{1,60}(?:\.[\w$]{1,60})?)(?:\([\w$.,\s]{0,60}\))?["']"""
-    r"""|src\s*=\s*["']?\{([\w$]{1,60}(?:\.[\w$]{1,60})?)(?:\([\w$.,\s]{0,60}\))?\}["']?"""
+    r"""(?:(?::|v-bind:|\[(?:attr\.)?)src\]?\s*=\s*["']|src\s*=\s*["']?\{)(?:this\.)?(?P<name>[\w$]{1,60}(?:\.[\w$]{1,60})?)"""
+    r"""(?:\((?P<arguments>[\w$.,\s]{0,60})\))?(?:\s*\|\s*\w{1,40}(?:\s*:\s*["']?[\w-]{1,40}["']?)?){0,3}\s*\}?["']?"""
 )
+_DOTTED: Final = re.compile(r"(?:this\.)?([\w$]{1,60}(?:\.[\w$]{1,60})?)")
 # v-for="video in videos" of Vue, {#each videos as video} of Svelte.
 _LOOP: Final = re.compile(
     r"""\bv-for\s*=\s*["']\(?\s*(?P<of_vue>\w{1,60})[\w\s,)]{0,60}?\s(?:in|of)\s+(?P<list_of_vue>\w{1,60})"""
@@ -69,7 +79,7 @@ def _loaded(source: Source, block: Block, node: SgNode, capture: str | None) -> 
         return
     place = node if capture is None else node.get_match(capture)
     if place is None and capture == "URL":
-        place = _inserted(block, node)
+        place = _sent(source, node) or _inserted(block, node)
     if place is None:
         if element := calls().of_element(node.text()[:_LONGEST_TAG]):
             yield Loaded(element, "")
@@ -101,17 +111,24 @@ def _of_template(source: Source, block: Block, attribute: SgNode) -> Iterator[st
 
 def _bound(source: Source, attribute: SgNode) -> Iterator[str]:
     """Yields the addresses that the scripts of a component compute for an attribute of its markup."""
-    name = _BOUND.fullmatch(attribute.text()[:_LONGEST_NAME])
-    if not name:
-        return
-    written = name[1] or name[2]
+    bound = _BOUND.fullmatch(attribute.text()[:_LONGEST_NAME])
+    if bound:
+        for written in (bound["name"], *_DOTTED.findall(bound["arguments"] or "")):
+            yield from _named(source, written)
+
+
+def _named(source: Source, written: str) -> Iterator[str]:
+    """Yields the addresses that a name in the markup of a component has."""
     if written in source.given:
         yield source.given[written]
+    if source.template is not None:
+        yield from source.template.addresses.get(written, ())
     holder, dot, member = written.partition(".")
     listed = _list_of(source, holder) if dot and member != "value" else ""
     for script in source.blocks[:_MAX_SCRIPTS]:
         if script.language in SCRIPTS:
-            found = named_values(script, listed or holder, "" if member == "value" else member)
+            inner = "" if member == "value" else member
+            found = named_values(script, listed or holder, inner) or named_values(script, f"this.{holder}", inner)
             yield from (_PLACEHOLDER.sub("_", value) for value in found)
 
 
@@ -134,6 +151,15 @@ def _started(source: Source, node: SgNode) -> Loaded | None:
     address = source.catalogue.first_in(arguments.text())
     host = source.catalogue.host_at(arguments.text()) if address is shape.vendor else ""
     return Loaded(shape.vendor, host, not shape.alone)
+
+
+def _sent(source: Source, node: SgNode) -> SgNode | None:
+    """Returns the arguments of a call with which code on the visitor's device sends a hit."""
+    sent, callee = node.get_match("SENT"), node.field("function")
+    if sent is None or callee is None or not _HIT.match(sent.text()[:_LONGEST_ARGUMENTS]):
+        return None
+    name = callee.text()[-_LONGEST_NAME:].rpartition(".")[2]
+    return sent if name in _SENDS and source.first(_ON_DEVICE) else None
 
 
 def _inserted(block: Block, node: SgNode) -> SgNode | None:

@@ -12,8 +12,10 @@ from typing import Final
 
 from openassent_analysis.gates import words
 from openassent_analysis.gates.options import GOOGLE_STARTS, denied_by_default, in_comment
+from openassent_analysis.reading import pattern_of, resource
 from openassent_analysis.report import Load
 from openassent_analysis.sources import Source
+from openassent_analysis.vocabulary import sought
 
 _MANAGERS: Final = "consent-management"
 _IMPORT: Final = re.compile(r"""(?:from|import|require\(|import\()\s{0,9}["']([^"'\n]{2,100})["']""")
@@ -25,14 +27,8 @@ _ACCESS: Final = re.compile(
     r"""|fetch))?[\s!=<>]{0,5}[(\[.=:]{1,2}\s{0,5}["'`/:]?([\w$.:-]{3,80})"""
 )
 _KEY_CONSTANT: Final = re.compile(r"""[\w$]{1,60}\s{0,5}[=:]\s{0,5}["'`]([\w.:-]{4,60})["'`]""")
-_STORAGE: Final = re.compile(
-    r"(?:local|session|Async)Storage|[cC]ookies?\.(?:get|set)|document\.cookie|cookieStore|[gs]etCookie|useCookie"
-)
-_WORDS: Final = (
-    "onsent", "ookie", "gdpr", "GDPR", "arteaucitron", "klaro", "Klaro", "idomi", "ptanon", "neTrust", "c15t", "rejime",
-    "__tcfapi", "_iub", "axeptio", "UC_UI", "sercentrics", "cmplz", "airgap", "Osano", "termly", "ilktide", "dsgvo",
-    "privacy", "racking", "nalytics", "onetrust", "osano",
-)  # fmt: skip
+_STORAGE: Final = pattern_of(resource("consent-words")["storage"])
+_WORDS: Final = sought(resource("consent-words")["marks"])
 # The project's own banner: an element, a component, or the module or partial that contains it.
 _NAME: Final = (
     r"[cC]ookies?[-_]?(?:[cC]onsent|[bB]anner|[bB]ar|[nN]otice|[mM]odal|[pP]opup|[dD]ialog|[pP]olicy[-_]?[bB]anner"
@@ -43,11 +39,7 @@ _BANNER: Final = re.compile(
     r"""|<(?:[\w-]{0,30}[-.])?|["'][\w@./:-]{0,80}[/:]|["'])"""
     rf"{_NAME}"
 )
-# Elements that consent managers add.
-_ELEMENTS: Final = (
-    "onetrust-consent", "onetrust-banner", "onetrust-pc-", "CybotCookiebot", "usercentrics-root", "didomi-host",
-    "iubenda-cs-", "osano-cm-",
-)  # fmt: skip
+_ELEMENTS: Final = sought(resource("consent-words")["elements"])
 # Plugins whose names end with a consent manager's.
 _PLUGIN: Final = re.compile(r"-plugin-[\w-]{0,40}(?:onetrust|cookiebot|usercentrics|osano|cookie-?consent|gdpr)[\"']")
 _BANNER_NAME: Final = re.compile(_NAME)
@@ -70,13 +62,13 @@ def asks_for_consent(source: Source) -> bool:
         return True
     if any(_BANNER_NAME.search(name) for name, _ in source.includes):
         return True
-    if not any(word in source.vocabulary for word in _WORDS):
+    if not source.vocabulary.present(_WORDS):
         return False
-    return (
+    return bool(
         _has(words.LIBRARY, text)
         or _has(_BANNER, text)
-        or any(name in source.vocabulary for name in _ELEMENTS)
-        or ("-plugin-" in source.vocabulary and _has(_PLUGIN, text))
+        or source.vocabulary.present(_ELEMENTS)
+        or ("-plugin-" in text and _has(_PLUGIN, text))
         or any(words.PACKAGE.fullmatch(match[1]) for match in _IMPORT.finditer(text))
         or any(words.KEY.search(match[1]) and not in_comment(text, match.start()) for match in _ACCESS.finditer(text))
         or (

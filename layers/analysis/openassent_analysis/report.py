@@ -15,6 +15,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from openassent_analysis.files import Skipped
 from openassent_analysis.gating import OPEN, Export, Gate, Gating, Provider, Unclear, Use
+from openassent_analysis.places import ELEMENTS, KINDS, MAX_PLACES, MAX_RANGES, MAX_TEXT, Place
 
 # Reasons for which the sandboxed process may skip a file.
 REASONS: Final = frozenset({
@@ -39,15 +40,23 @@ MAX_PROVIDERS: Final = 50
 MAX_GATING_NAMES: Final = 20
 # Names of hosts that one file says the project is served from.
 MAX_OWN_NAMES: Final = 20
+# The language of data files, which may have addresses of scripts.
+DATA: Final = "json"
 # Addresses that one file takes from others, or gives to them.
 MAX_ADDRESSES: Final = 20
 # Names under which one file of server code hands on the visitor's choice.
 MAX_CHOICES: Final = 50
 # The traits of a site that one configuration shows.
 MAX_TRAITS: Final = 200
+# Comments of one file that ask to ignore a rule, and the longest reason.
+MAX_IGNORES: Final = 200
+MAX_REASON: Final = 300
+# The settings of a project, as JSON.
+_MAX_SETTINGS: Final = 256 * 1024
 # By list of a report.
 _MAX_LENGTHS: Final = (
     _MAX_MATCHES, MAX_PARTS, MAX_LOADS, MAX_USES, MAX_PROVIDERS, MAX_OWN_NAMES, MAX_ADDRESSES, MAX_CHOICES, MAX_TRAITS,
+    MAX_TRAITS, MAX_IGNORES,
 )  # fmt: skip
 _MAX_VERSION: Final = 60
 _MAX_HOST: Final = 253
@@ -80,6 +89,8 @@ class Match:
     depends_on_consent_mode: bool = False
     # The place starts a vendor whose code something else loads, possibly in another file.
     started: bool = False
+    # What an edit needs. Empty if no edit is safe.
+    places: list[Place] = field(default_factory=list)
 
 
 class Part(NamedTuple):
@@ -108,6 +119,15 @@ class Address(NamedTuple):
     module: str
     name: str
     text: str
+
+
+class Ignore(NamedTuple):
+    """A comment that asks to ignore findings of a rule on a range of lines. The reason is empty if it names none."""
+
+    start_line: int
+    end_line: int
+    rule_id: str
+    reason: str
 
 
 # Vendors whose tags all start with `gtag`, which each of their scripts defines.
@@ -139,6 +159,11 @@ class Report:
     choices: list[str] = field(default_factory=list)
     # Which files a site serves and runs, in the words of `sites`.
     traits: list[str] = field(default_factory=list)
+    # How the file sets a consent library up.
+    setups: list[str] = field(default_factory=list)
+    ignores: list[Ignore] = field(default_factory=list)
+    # Of a project's own file: what `project_file` makes of it.
+    settings: str = ""
 
 
 # A request for a file's uses of others, instead of its matches: the language is `uses <language> <stem>,<stem>
@@ -150,6 +175,8 @@ OWN: Final = " own"
 # addresses from other files by local name: `given <language> <JSON>`.
 ADDRESSES: Final = "addresses "
 GIVEN: Final = "given "
+# Before the language of each file of a project with vendors of its own: they as JSON, and a line break.
+OWN_VENDORS: Final = "vendors "
 # Requests for another look at a file.
 ANOTHER_LOOK: Final = (USES, ADDRESSES, GIVEN)
 
@@ -186,7 +213,7 @@ def write_report(report: Report | Skipped) -> bytes:
     flags = [report.asks_for_consent, report.sets_consent_mode, report.truncated]
     matches = [[getattr(match, name) for name in _MATCH_FIELDS] for match in report.matches]
     found = [report.lines, flags, matches, report.parts, report.loads, report.uses, report.providers, report.own_names]
-    found += [report.addresses, report.choices, report.traits]
+    found += [report.addresses, report.choices, report.traits, report.setups, report.ignores, report.settings]
     return _write(found).encode(errors="replace")
 
 
@@ -202,11 +229,9 @@ def read_report(content: bytes, max_snippet_length: int) -> Report:
             raise InvalidReport
         raise Skipped(reason)
     match found:
-        case [int(lines), [bool(asks), bool(mode), bool(truncated)], *lists] if len(lists) == len(_MAX_LENGTHS) and all(
-            isinstance(it, list) and len(it) <= most for it, most in zip(lists, _MAX_LENGTHS, strict=True)
-        ):
+        case [int(lines), [bool(asks), bool(mode), bool(truncated)], *lists, str(settings)] if _fits(lists):
             _position(lines, 0)
-            matches, parts, loads, uses, providers, own_names, addresses, choices, traits = lists
+            matches, parts, loads, uses, providers, own_names, addresses, choices, traits, setups, ignores = lists
             return Report(
                 lines,
                 asks,
@@ -224,7 +249,25 @@ def read_report(content: bytes, max_snippet_length: int) -> Report:
                 [Address(*_texts(it, (_MAX_NAME_LENGTH,) * 3)) for it in addresses],
                 [_text(it, _MAX_NAME_LENGTH) for it in choices],
                 [_text(it, _MAX_NAME_LENGTH) for it in traits],
+                [_text(it, _MAX_NAME_LENGTH) for it in setups],
+                [_read_ignore(it) for it in ignores],
+                _text(settings, _MAX_SETTINGS),
             )
+    raise InvalidReport
+
+
+def _fits(lists: list[Any]) -> bool:
+    if len(lists) != len(_MAX_LENGTHS):
+        return False
+    return all(isinstance(it, list) and len(it) <= most for it, most in zip(lists, _MAX_LENGTHS, strict=True))
+
+
+def _read_ignore(found: Any) -> Ignore:
+    match found:
+        case [start, end, rule_id, reason]:
+            _position(start, 1)
+            _position(end, start)
+            return Ignore(start, end, _text(rule_id, _MAX_NAME_LENGTH), _text(reason, MAX_REASON))
     raise InvalidReport
 
 
@@ -256,7 +299,36 @@ def _read_match(found: Any, max_snippet_length: int) -> Match:
     if type(values["depends_on_consent_mode"]) is not bool or type(values["started"]) is not bool:
         raise InvalidReport
     values["gating"] = _read_gating(values["gating"])
+    values["places"] = _read_places(values["places"])
     return Match(**values)
+
+
+def _read_places(found: Any) -> list[Place]:
+    if not isinstance(found, list) or len(found) > MAX_PLACES:
+        raise InvalidReport
+    return [_read_place(place) for place in found]
+
+
+def _read_place(found: Any) -> Place:
+    match found:
+        case [kind, line, text, start, end, dict(parts)] if kind in KINDS and len(parts) <= MAX_RANGES:
+            length = len(_text(text, MAX_TEXT))
+            _position(line, 1)
+            for span in ([start, end], *parts.values()):
+                _read_range(span, length)
+            for name in parts:
+                _text(name, _MAX_NAME_LENGTH)
+            if kind in ELEMENTS and not {"tag", "name"} <= parts.keys():
+                raise InvalidReport
+            return Place(kind, line, text, start, end, {name: (first, last) for name, (first, last) in parts.items()})
+    raise InvalidReport
+
+
+def _read_range(found: Any, length: int) -> None:
+    match found:
+        case [first, last] if type(first) is int and type(last) is int and 0 <= first <= last <= length:
+            return
+    raise InvalidReport
 
 
 def _read_gating(found: Any) -> Gating:

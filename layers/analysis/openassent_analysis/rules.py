@@ -1,4 +1,4 @@
-"""The rules as data: one file each, validated when read.
+"""The rules as data: one file each, validated when read, and the version of all that decides about findings.
 
 `match` defines, per group of languages, which code is a candidate (an ast-grep rule, or the name of one in
 shared.yml); `where` adds conditions (conditions.py). A file that contains none of a rule's `triggers`, or none of its
@@ -7,16 +7,19 @@ shared.yml); `where` adds conditions (conditions.py). A file that contains none 
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from openassent_analysis.blocks import PLACE_OF_MARKUP
+from openassent_analysis.catalogue import CALLS, Vendor, shipped_catalogue
 from openassent_analysis.findings import CATEGORIES, SEVERITIES
-from openassent_analysis.reading import load_yaml
+from openassent_analysis.libraries import Library, libraries
+from openassent_analysis.reading import LISTS, load_yaml, resource
 
 # Placeholders that only a finding's texts have.
 _ANY: Final = {"library": "a consent library", "vendors": "trackers", "host": "another host"}
@@ -53,6 +56,8 @@ class Rule:
     languages: tuple[str, ...]
     # Replaces {vendor} in texts for all findings: `a tag manager`.
     any_vendor: str = ""
+    # Replaces {does}: what vendors of the rule's categories do, unless the vendor's own entry says it.
+    does: str = ""
     engine: str = "syntax"
     triggers: tuple[str, ...] = ()
     requires: tuple[str, ...] = ()
@@ -76,6 +81,17 @@ class Rule:
         condition = self.where.get("package") or {}
         return frozenset(condition.get("categories", ()))
 
+    def severity_of(self, vendor: Vendor | None) -> str:
+        """Returns the severity of a finding about a vendor."""
+        if vendor is None or not vendor.severity or self.category != "trackers":
+            return self.severity
+        return max(self.severity, vendor.severity, key=SEVERITIES.index)
+
+    def description_of(self, vendor: Vendor | None, names: Mapping[str, str]) -> str:
+        """Returns the description of a finding, whose placeholders have these values."""
+        does = (vendor.does if vendor else "") or self.does.strip()
+        return self.description.strip().format_map({**names, "does": does})
+
     def texts(self) -> dict[str, str]:
         """Returns title, description, and remediation for all findings of the rule, without names of vendors."""
         return {name: self._for_all(getattr(self, name)) for name in ("title", "description", "remediation")}
@@ -85,7 +101,7 @@ class Rule:
         if "{" not in text:
             return text
         text = _ARTICLE_AND_VENDOR.sub(r"\1", _DETAIL.sub("", text))
-        filled = text.format_map({**_ANY, "vendor": self.any_vendor})
+        filled = text.format_map({**_ANY, "vendor": self.any_vendor, "does": self.does.strip()})
         return _START_OF_SENTENCE.sub(lambda start: start[0].upper(), filled)
 
 
@@ -134,7 +150,7 @@ def _per_group(candidates: Mapping[str, Any]) -> Mapping[str, Any]:
     """Returns the candidates by language. TypeScript's own grammar has no JSX and rejects rules that mention it."""
     config = dict(candidates) if "rule" in candidates else {"rule": candidates}
     if _PLACE in str(config):
-        config["utils"] = {_PLACE: PLACE_OF_MARKUP}
+        config["utils"] = {_PLACE: resource("queries")["place_of_markup"]}
     plain = _without_jsx(config["rule"])
     configs: dict[str, Any] = {language: config for languages in GROUPS.values() for language in languages}
     return configs | {"typescript": {**config, "rule": plain} if plain else None}
@@ -156,3 +172,41 @@ def _without_jsx(rule: Any) -> Any:
 def rules() -> tuple[Rule, ...]:
     """Returns the shipped rules, which are read once."""
     return tuple(read_rules(RULES))
+
+
+# Bump it with every change of the code that can change findings, or their confidence: how files are read, what
+# counts as a load, and what counts as a gate. The data files are part of the version by themselves.
+ANALYSIS: Final = 8
+
+_OF_VENDOR: Final = tuple(field.name for field in fields(Vendor))
+
+
+def version_of(
+    used: Iterable[Rule],
+    vendors: Iterable[Vendor],
+    outdated: Iterable[Library],
+    facts: Mapping[str, Any],
+    analysis: int = ANALYSIS,
+) -> str:
+    """Returns a digest of the rules, the vendors and libraries that they name, and further facts (see `other_facts`).
+
+    Ignores comments and samples.
+    """
+    parts: list[Any] = [analysis, facts]
+    parts += [asdict(replace(rule, samples={})) for rule in used]
+    # There are thousands of vendors, and `asdict` copies each value.
+    parts += [[getattr(vendor, name) for name in _OF_VENDOR] for vendor in vendors]
+    parts += [asdict(library) for library in outdated]
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def other_facts() -> dict[str, Any]:
+    """Returns the facts about calls, hosts, and names that no rule, vendor, or library contains."""
+    lists = {name: resource(name) for name in LISTS}
+    return {**load_yaml(CALLS), "general": sorted(shipped_catalogue().general), "lists": lists}
+
+
+@cache
+def rules_version() -> str:
+    """Returns the version of the shipped rules, which is computed once."""
+    return version_of(rules(), shipped_catalogue().vendors.values(), libraries().values(), other_facts())

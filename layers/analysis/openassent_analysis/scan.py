@@ -11,23 +11,22 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Final
 
 from openassent_analysis import files
-from openassent_analysis.catalogue import catalogue
+from openassent_analysis.catalogue import catalogue, own_vendors
 from openassent_analysis.files import Listed, Skipped
-from openassent_analysis.findings import Finding, Location, priority_of, urgency
+from openassent_analysis.findings import Analysis, Finding, Loads, Location, priority_of, urgency
 from openassent_analysis.following import Following
 from openassent_analysis.gating import OPEN, Gating
 from openassent_analysis.importing import Importing
 from openassent_analysis.judgment import MISSING, missing_consent_manager, with_confidence
 from openassent_analysis.kinds import NOT_ASSESSED, count, is_read_in_part, kind_of
-from openassent_analysis.libraries import families, libraries
+from openassent_analysis.libraries import LOCKED, OUTDATED, UNMAINTAINED, families, libraries
 from openassent_analysis.limits import Limits
 from openassent_analysis.links import Links, Verdict
-from openassent_analysis.manifests import LOCKED, OUTDATED, UNMAINTAINED
 from openassent_analysis.report import (
     Address,
     Entry,
@@ -39,17 +38,17 @@ from openassent_analysis.report import (
     Request,
     has_loader,
 )
-from openassent_analysis.result import Analysis, Loads
 from openassent_analysis.rules import Rule, rules
+from openassent_analysis.selection import EVERYTHING, Selection, knowing
 from openassent_analysis.sites import Sites
+from openassent_analysis.suppressions import Suppressions
 from openassent_analysis.unknown import is_named_after, registrable
+from openassent_analysis.unread_settings import SETTING, unread
 
 # The best place to show that a library is outdated, by rule. Code is between manifests and lock files.
 _PLACES: Final = {OUTDATED: 0, UNMAINTAINED: 0, LOCKED: 2}
 # Conditions of rules about code that may wait for consent.
 _ASKS: Final = frozenset({"ungated", "unchecked"})
-# Other rules, whose findings matter only if the code runs. A secret matters wherever it is.
-_ABOUT_RUNNING_CODE: Final = frozenset({"banner", "cookies", "outdated", "personal-data", "trackers"})
 
 _HOST: Final = re.compile(r"[a-z0-9_.-]*")
 _MAX_OWN_NAMES: Final = 1_000
@@ -69,22 +68,27 @@ def analyze_folder(
     listed: Sequence[Listed] | None = None,
     *,
     lacks_files: bool = False,
+    selection: Selection = EVERYTHING,
 ) -> Analysis:
     """Analyzes the files of a folder. Doesn't follow links or read anything outside of the folder.
 
     repository: OWNER/NAME, if it is known. listed: the files, instead of those that `files.walk` finds. lacks_files:
-    whether the project has files that the folder doesn't have.
+    whether the project has files that the folder doesn't have. selection: what to read and report.
     """
-    scan = _Scan(limits, repository, lacks_files=lacks_files)
+    scan = _Scan(limits, repository, lacks_files=lacks_files, selection=selection)
+    if listed is None:
+        listed = selection.with_conventions(files.walk(root, selection.reason_to_skip_folder))
+    for path, place, reason in listed:
+        if reason is not None:
+            scan.skip(path, reason, exists=place is not None)
 
-    def entries(skip: Callable[[str, str], None] | None = scan.skip) -> Iterator[Entry]:
-        for path, place, reason in files.walk(root) if listed is None else listed:
+    def entries() -> Iterator[Entry]:
+        for path, place, reason in listed:
             if reason is None and place is not None:
                 yield path, partial(files.read, place)
-            elif reason is not None and skip is not None:
-                skip(path, reason)
 
-    return scan.run(entries(), partial(entries, None), examine)
+    with own_vendors(selection.vendors):
+        return scan.run(entries(), entries, knowing(examine, selection.vendors))
 
 
 def analyze_files(contents: Iterable[tuple[str, bytes]], examine: Examine, limits: Limits) -> Analysis:
@@ -98,10 +102,18 @@ def analyze_files(contents: Iterable[tuple[str, bytes]], examine: Examine, limit
             raise Skipped("too large")
         return content
 
-    def entries() -> Iterator[Entry]:
-        return ((path, partial(bounded, content)) for path, content in contents)
+    scan = _Scan(limits)
+    projects = files.projects_of(path for path, _ in contents)
+    for path, _ in contents:
+        if reason := files.reason_by_convention(path, projects):
+            scan.skip(path, reason, exists=True)
 
-    return _Scan(limits).run(entries(), entries, examine)
+    def entries() -> Iterator[Entry]:
+        for path, content in contents:
+            if not files.reason_by_convention(path, projects):
+                yield path, partial(bounded, content)
+
+    return scan.run(entries(), entries, examine)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,19 +129,23 @@ class _Found:
     started: bool = False
     # The host of an unknown third party.
     host: str = ""
+    # The setting that turns a tracker on, if a template of the site's own has to read it.
+    setting: str = ""
 
 
 class _Scan:
-    def __init__(self, limits: Limits, repository: str = "", *, lacks_files: bool = False) -> None:
+    def __init__(
+        self, limits: Limits, repository: str = "", *, lacks_files: bool = False, selection: Selection = EVERYTHING
+    ) -> None:
         self._limits = limits
+        self._suppressions = Suppressions(selection)
         self._repository = repository
         self._deadline = time.monotonic() + limits.max_seconds
-        self._result = Analysis(lacks_files=lacks_files)
+        self._result = Analysis(selection=selection, lacks_files=lacks_files)
         self._found_so_far: list[_Found] = []
         # An upgrade of a library is one finding, by the library's family: in a manifest rather than in code or a lock
         # file, and near the root.
         self._outdated: dict[str, tuple[tuple[int, int, str, int], _Found]] = {}
-        self._rules: dict[str, Rule] = {rule.id: rule for rule in rules()}
         self._consent_mode = False
         self._own_names: set[str] = set()
         # Names that server code gives the visitor's choice.
@@ -139,7 +155,10 @@ class _Scan:
         self._data: set[str] = set()
         self._wanted: dict[str, list[Address]] = {}
 
-    def skip(self, path: str, reason: str) -> None:
+    def skip(self, path: str, reason: str, *, exists: bool = False) -> None:
+        """Counts a skipped file. exists: whether an earlier scan may have reported findings in it."""
+        if exists:
+            self._result.uncertain.add(path)
         self._result.skipped[reason] += 1
         examples = self._result.skipped_examples.setdefault(reason, [])
         if len(examples) < self._limits.max_skipped_examples:
@@ -150,6 +169,10 @@ class _Scan:
         self.skip(path, reason)
         if reason in NOT_ASSESSED:
             count(self._result.kinds, kind_of(path, language), analyzed=False)
+
+    @cached_property
+    def _rules(self) -> dict[str, Rule]:
+        return {rule.id: rule for rule in rules()}
 
     def run(self, entries: Iterable[Entry], again: Callable[[], Iterable[Entry]], examine: Examine) -> Analysis:
         """Returns the result for files. `again` returns the same files for another look at some of them."""
@@ -165,7 +188,13 @@ class _Scan:
             except InvalidReport:
                 self._skip_known(request.path, request.language, "failed")
         self._found_so_far += [found for _, found in self._outdated.values()]
-        return self._finish(self._linked(again, examine))
+
+        def read_again() -> Iterator[Entry]:
+            return (entry for entry in again() if self._result.selection.reason_to_skip(entry[0]) is None)
+
+        settings = unread((it.setting for it in self._found_so_far), self._result.paths, read_again, self._limits)
+        self._found_so_far = [it for it in self._found_so_far if it.setting not in settings]
+        return self._finish(self._linked(read_again, examine))
 
     def _linked(self, again: Callable[[], Iterable[Entry]], examine: Examine) -> Links:
         links = Links(self._result.paths, self._choices, self._sites)
@@ -186,7 +215,7 @@ class _Scan:
             end = end or self._end_of_scan()
             result.files_seen += end is None
             language = files.language_of(path.rpartition("/")[2])
-            reason = files.reason_to_skip(path)
+            reason = self._result.selection.reason_to_skip(path)
             if language is None:
                 if reason is None:
                     if path.endswith(_DATA) and len(self._data) < _MAX_DATA:
@@ -222,7 +251,7 @@ class _Scan:
         """Adds a report to the result. Raises InvalidReport if it refers to something that doesn't exist."""
         result, path = self._result, request.path
         found = self._all_found(path, report.matches)
-        self._count_loads(report.loads)
+        self._add_loads(path, report.loads)
         result.asks_for_consent |= report.asks_for_consent
         self._consent_mode = self._consent_mode or report.sets_consent_mode
         if len(self._own_names) < _MAX_OWN_NAMES:
@@ -230,6 +259,9 @@ class _Scan:
         if len(self._choices) < _MAX_CHOICES:
             self._choices.update(report.choices)
         self._sites.add(path, report.traits)
+        self._suppressions.add(path, report.ignores)
+        if len(result.setups) < _MAX_CHOICES:
+            result.setups.update(report.setups)
         result.truncated |= report.truncated
         result.lines += report.lines
         whole = not is_read_in_part(path)
@@ -255,7 +287,7 @@ class _Scan:
         vendors = {match.vendor_id for match in new}
         with suppress(InvalidReport):
             found = self._all_found(path, new)
-            self._count_loads([load for load in report.loads if load.vendor_id in vendors])
+            self._add_loads(path, [load for load in report.loads if load.vendor_id in vendors])
             self._keep(found)
 
     def _all_found(self, path: str, matches: list[Match]) -> list[tuple[Match, _Found]]:
@@ -265,14 +297,14 @@ class _Scan:
         except (KeyError, ValueError, IndexError) as failure:
             raise InvalidReport from failure
 
-    def _count_loads(self, loads: list[Load]) -> None:
-        """Counts the file once for each vendor that it loads. Raises InvalidReport for an unknown vendor."""
+    def _add_loads(self, path: str, loads: list[Load]) -> None:
+        """Adds the file to the places of each vendor that it loads. Raises InvalidReport for an unknown vendor."""
         if any(load.vendor_id not in catalogue().vendors or not _HOST.fullmatch(load.host) for load in loads):
             raise InvalidReport
-        for vendor_id in {load.vendor_id for load in loads}:
-            self._result.loads.setdefault(vendor_id, Loads()).files += 1
         for vendor_id, host in loads:
-            hosts = self._result.loads[vendor_id].hosts
+            found = self._result.loads.setdefault(vendor_id, Loads())
+            found.places.setdefault(path, True)
+            hosts = found.hosts
             if host and host not in hosts and len(hosts) < _MAX_HOSTS:
                 hosts.append(host)
 
@@ -282,13 +314,14 @@ class _Scan:
             raise ValueError(match.rule_id)
         library = libraries()[match.package] if match.package else None
         vendor = catalogue().vendors[match.vendor_id] if match.vendor_id else None
+        severity = rule.severity_of(vendor)
         finding = Finding(
             rule.id,
             rule.title.format_map(match.names),
-            rule.description.strip().format_map(match.names),
+            rule.description_of(vendor, match.names),
             rule.category,
-            rule.severity,
-            priority_of(rule.severity, "high"),
+            severity,
+            priority_of(severity, "high"),
             Location(path, match.start_line, match.end_line, match.start_column, match.end_column, match.snippet),
             rule.remediation.strip().format_map(match.names),
             tuple(filter(None, (library.reference if library else None, *rule.references))),
@@ -297,9 +330,10 @@ class _Scan:
             match.ordinal,
             match.shape,
             (vendor.id,) if vendor else (),
+            places=tuple(match.places),
         )
         asks = not _ASKS.isdisjoint(rule.where)
-        runs = OPEN if rule.engine == "syntax" and rule.category in _ABOUT_RUNNING_CODE else None
+        runs = OPEN if rule.engine == "syntax" else None
         return _Found(
             finding,
             match.gating if asks else runs,
@@ -307,6 +341,7 @@ class _Scan:
             match.depends_on_consent_mode,
             match.started,
             match.names.get("host", ""),
+            match.names.get(SETTING, ""),
         )
 
     def _keep(self, found: list[tuple[Match, _Found]]) -> None:
@@ -333,21 +368,21 @@ class _Scan:
     def _finish(self, links: Links) -> Analysis:
         loaded = set(self._result.loads)
         findings = []
-        started, ungated = set[tuple[str, str]](), set[tuple[str, str]]()
         for found in self._found_so_far:
             judged = None if self._has_loader(found, loaded) else self._judged(found, links)
             if judged is None:
                 continue
             findings.append(judged)
             if judged.category == "trackers":
-                places = {(vendor_id, judged.location.path) for vendor_id in judged.vendor_ids}
-                started |= places if found.started else set()
-                ungated |= places if judged.confidence != "low" else set()
-        self._count_places(started, ungated)
-        findings += self._missing_consent_manager(findings)
-        findings.sort(key=urgency)
-        self._drop(findings[self._limits.max_findings :])
-        self._result.findings = findings[: self._limits.max_findings]
+                self._judge_places(judged)
+        apply, most = self._suppressions.apply, self._limits.max_findings
+        findings = apply(findings, self._result, most)
+        findings += apply(self._missing_consent_manager(findings), self._result, most)
+        wanted = self._result.selection.rules
+        findings = sorted((it for it in findings if wanted is None or it.rule_id in wanted), key=urgency)
+        self._drop(findings[most:])
+        self._result.findings = findings[:most]
+        self._result.notes += self._suppressions.notes(self._rules)
         return self._result
 
     def _judged(self, found: _Found, links: Links) -> Finding | None:
@@ -377,12 +412,15 @@ class _Scan:
         """Returns whether a finding is a mere start call, and something in the project loads the vendor's code."""
         return found.started and any(has_loader(vendor_id, loaded) for vendor_id in found.finding.vendor_ids)
 
-    def _count_places(self, started: AbstractSet[tuple[str, str]], ungated: AbstractSet[tuple[str, str]]) -> None:
-        """Counts files by vendor: those that start code loaded elsewhere, and those that surely don't wait."""
-        for vendor_id, _ in started:
-            self._result.loads.setdefault(vendor_id, Loads()).files += 1
-        for vendor_id, _ in ungated:
-            self._result.loads.setdefault(vendor_id, Loads()).ungated += 1
+    def _judge_places(self, judged: Finding) -> None:
+        """Notes that the finding's vendors don't wait for consent in its file, or may not if that is uncertain."""
+        path = judged.location.path
+        for vendor_id in judged.vendor_ids:
+            places = self._result.loads.setdefault(vendor_id, Loads()).places
+            if judged.confidence != "low":
+                places[path] = False
+            elif places.get(path) is not False:
+                places[path] = None
 
     def _missing_consent_manager(self, findings: list[Finding]) -> list[Finding]:
         if MISSING not in self._rules or self._result.asks_for_consent or self._result.incomplete:

@@ -18,8 +18,10 @@ _MAX_SETTINGS: Final = 5_000
 _NAMES: Final = frozenset({
     "mkdocs.yml", "mkdocs.yaml", "hugo.toml", "hugo.yaml", "hugo.yml", "hugo.json", "config.toml", "config.yaml",
     "config.yml", "params.toml", "params.yaml", "params.yml", "antora-playbook.yml", "book.toml", "book.json",
-    "_quarto.yml", "app.json", "angular.json", "docs.json", "mint.json", "services.toml", "CNAME",
+    "_quarto.yml", "app.json", "angular.json", "docs.json", "mint.json", "services.toml", "CNAME", "system.yaml",
 })  # fmt: skip
+# Of Hugo, Jekyll, and Hexo. Other generators have templates of their own for these settings.
+_HAS_THEME: Final = re.compile(r"(?:^|/)(?:_config[\w.-]*|hugo|config|params)\.(?:ya?ml|toml|json)$")
 # Not those that only a developer's machine uses.
 _DRUPAL: Final = ".libraries.yml"
 _JEKYLL: Final = re.compile(r"_config(?:[._-](?!dev|local|test|staging)[\w-]{1,40})?\.ya?ml$")
@@ -65,6 +67,8 @@ class Found(NamedTuple):
     end: int
     # True if another setting may make the theme ask for consent first.
     may_wait: bool
+    # True if the site's theme has to read the setting: it is no address and no plugin.
+    by_theme: bool
 
 
 def is_configuration(name: str) -> bool:
@@ -77,6 +81,16 @@ def configures(path: str, text: str) -> bool:
     if f"/{path}".endswith(tuple(f"/{name}" for name in _IN_CODE)):
         return True
     return path.endswith(".py") and "settings" in path and _WRITES_TAGS.search(text) is not None
+
+
+def has_theme(path: str) -> bool:
+    """Returns whether a file configures a site whose theme decides what the settings do."""
+    return _HAS_THEME.search(path) is not None
+
+
+def is_of_grav(path: str) -> bool:
+    """Returns whether a file configures a site of Grav."""
+    return f"/{path}".endswith("/config/system.yaml")
 
 
 def names_site(path: str) -> bool:
@@ -100,9 +114,11 @@ def trackers_of(text: str) -> list[Found]:
         if setting.path[:-1] in off or setting.path in off:
             continue
         name = ".".join(setting.path)
-        vendor = calls().of_setting(name, setting.value) or _of_script(name, setting.value)
+        set_to = calls().of_setting(name, setting.value)
+        vendor = set_to or _of_script(name, setting.value)
         if vendor is not None and vendor.id not in found:
-            found[vendor.id] = Found(vendor, name, setting.start, setting.end, may_wait)
+            by_theme = set_to is not None and setting.value not in calls().plugins
+            found[vendor.id] = Found(vendor, name, setting.start, setting.end, may_wait, by_theme)
     return list(found.values())
 
 

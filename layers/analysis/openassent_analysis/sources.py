@@ -16,9 +16,9 @@ from ast_grep_py import Config
 from openassent_analysis.blocks import SCRIPTS, Block, script_elements, scripts_in_strings
 from openassent_analysis.calls import Shape, calls
 from openassent_analysis.catalogue import Catalogue, Vendor
-from openassent_analysis.templates import Template
-from openassent_analysis.templates.markup import Include, Test
+from openassent_analysis.templates.markup import Include, Template, Test
 from openassent_analysis.unknown import may_load_unknown, own_names, unknown_host
+from openassent_analysis.vocabulary import Vocabulary
 
 # Google's tag script also serves Google Ads and its Floodlight tags.
 TAGS_OF_ADS: Final = ("id=AW-", "id=DC-")
@@ -39,7 +39,17 @@ _LAZY_IMPORT: Final = re.compile(
     r"""(?:const|let|var)\s++(?P<names>\w{1,100}+)\s*+=\s*+[\w.]{1,60}+\(\s*+(?:async\s++)?(?:\(\)\s*+=>|function\s*+\(\))\s*+"""
     r"""(?:\{\s*+return\s++)?(?:await\s++)?import\s*+\(\s*+["'`](?P<path>[^"'`\n]{1,200})["'`]"""
 )
+# let Sentry = null; Sentry = await import('@sentry/vue'), where the file imports it later.
+_LATER_IMPORT: Final = re.compile(
+    r"""(?<![\w$.])(?P<names>[A-Za-z_$][\w$]{0,60}+)\s{0,4}+=\s{0,4}+\(?await\s{1,4}+import\(\s{0,4}+["'`](?P<path>[^"'`\n]{1,200})["'`]"""
+)
 NAME_AND_ALIAS: Final = re.compile(r"([A-Za-z_$][\w$]*)(?:\s+as\s+|\s*:\s*)?([A-Za-z_$][\w$]*)?")
+# client = posthog, this.client = new Mixpanel(…), and client: Mixpanel of fields and parameters.
+_HELD: Final = re.compile(
+    r"(?<![\w$])(?P<name>[A-Za-z_$][\w$]{0,60}+)\s{0,4}"
+    r"(?:=\s{0,4}(?:(?:new\s{1,4}|inject\(\s{0,4})(?P<made>[A-Za-z_$][\w$]{0,60}+)|(?P<value>[A-Za-z_$][\w$]{0,60}+)\s{0,4}(?=[;\n}]))"
+    r"|[?!]?:\s{0,4}(?P<type>[A-Za-z_$][\w$]{0,60}+)\s{0,4}(?=[;=,)|\n]))"
+)
 _IMPORTED_PATH: Final = re.compile(r"[\w/-]+")
 _IDENTIFIER: Final = re.compile(r"[A-Za-z_$][\w$]*")
 _COMPONENT: Final = re.compile(r"<([A-Z]\w*+)")
@@ -69,15 +79,14 @@ class Source:
 
     # When reading it has taken too long (time.thread_time()).
     deadline: float = math.inf
-    # What `gates` has found out about the file.
+    # The findings of `gates` about the file.
     consent: Any = None
     # Addresses of other files of the project, by the names that this one uses for them.
     given: dict[str, str] = field(default_factory=dict)
 
     @cached_property
-    def vocabulary(self) -> str:
-        """The text split at blanks, each part once. Faster to search for parts of words."""
-        return " ".join(dict.fromkeys(self.text.split()))
+    def vocabulary(self) -> Vocabulary:
+        return Vocabulary(self.text)
 
     @cached_property
     def addresses(self) -> list[tuple[int, Vendor]]:
@@ -106,7 +115,8 @@ class Source:
             found.extend(vendor for _, vendor in self.catalogue.addresses_in(address))
             if "//" not in address:
                 found.extend(self.catalogue.vendors_at(address.partition("/")[0]))
-        found.extend(self.catalogue.named_in(self.text))
+        if self.catalogue.may_name_host(self.vocabulary):
+            found.extend(self.catalogue.named_in(self.text))
         found.extend(calls().places_in(self.vocabulary))
         found.extend(shape.vendor for shape in self.calls)
         if any(mark in self.text for mark in TAGS_OF_ADS):
@@ -115,6 +125,8 @@ class Source:
 
     @cached_property
     def packages(self) -> dict[str, Vendor]:
+        if self._code is self.text and not self.catalogue.may_import(self.vocabulary):
+            return {}
         return self.catalogue.packages_in(self._code)
 
     @property
@@ -128,7 +140,7 @@ class Source:
         found: dict[str, Vendor] = {}
         if not self.packages:
             return found
-        for pattern in (*IMPORTS, _LAZY_IMPORT):
+        for pattern in (*IMPORTS, _LAZY_IMPORT, _LATER_IMPORT):
             for match in pattern.finditer(self._code):
                 vendor = self._vendor_of_package(match["path"])
                 if vendor is None:
@@ -140,6 +152,15 @@ class Source:
                 for name, alias in NAME_AND_ALIAS.findall(match["names"]):
                     if (exported := exports.get(name, vendor)) is not None:
                         found[alias or name] = exported
+        return found
+
+    @cached_property
+    def holders(self) -> dict[str, Vendor]:
+        """The vendors by the names of fields, parameters, and variables that hold what is imported from packages."""
+        found: dict[str, Vendor] = {}
+        for held in _HELD.finditer(self._code) if self.imported else ():
+            if vendor := self.imported.get(held["made"] or held["value"] or held["type"]):
+                found.setdefault(held["name"], vendor)
         return found
 
     def inline_package(self, code: str) -> Vendor | None:
@@ -191,8 +212,12 @@ class Source:
         """Returns line and column in the file of a character of the text, from 1."""
         if self.template:
             offset = self.template.origin(offset)
-        line = bisect_right(self._line_starts, offset)
+        line = self.line_at(offset)
         return line, offset - self._line_starts[line - 1] + 1
+
+    def line_at(self, offset: int) -> int:
+        """Returns the line, from 1, of a character of the file."""
+        return bisect_right(self._line_starts, offset)
 
     def line_start(self, line: int) -> int:
         """Returns the start of a line (from 1), or the end of the text for the line after the last one."""

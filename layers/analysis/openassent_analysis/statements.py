@@ -101,3 +101,9 @@ def assigned_exports(assignment: SgNode) -> Iterator[Use]:
                     yield _exported(key.text(), key.text())
                 if key is not None and value is not None and value.kind() == "identifier":
                     yield _exported(value.text(), key.text())
+
+
+FUNCTIONS: Final = frozenset({
+    "function_declaration", "function_expression", "arrow_function", "method_definition",
+    "generator_function_declaration", "function_definition",
+})  # fmt: skip

@@ -10,6 +10,7 @@ import re
 from typing import Final
 
 from openassent_analysis.catalogue import Catalogue
+from openassent_analysis.reading import alternatives, pattern_of, resource
 
 # The start of a script element or component up to the next tag. Matches don't overlap, so this reads a text once.
 _SCRIPT: Final = re.compile(r"<script\b[^<]{0,2000}", re.IGNORECASE)
@@ -18,31 +19,13 @@ _ADDRESS: Final = re.compile(
     r"""(?:https?:)?//((?:[a-z0-9](?:[a-z0-9-]{0,62})\.){1,8}[a-z]{2,24})(?::\d{1,5})?(/[^\s"'`<>]{0,500})?""",
     re.IGNORECASE,
 )
-# Names that are reserved for examples (RFC 2606, RFC 6761) or that only this machine or network has.
-_RESERVED: Final = re.compile(
-    r"(?:^|\.)(?:example(?:\.(?:com|org|net))?|test|invalid|localhost|local|localdomain|internal|lan|home|corp)$"
-    r"|(?:^|[.-])(?:yourdomain|your-domain|your-site|yoursite|mydomain|my-site|mysite|domain)\.[a-z]+$"
-)
+_HOSTS: Final = resource("hosts")
+_RESERVED: Final = pattern_of(_HOSTS["reserved"])
 _LIBRARY: Final = re.compile(
-    r"/(?:[\w.@-]{1,60}/){0,8}(?:jquery|bootstrap|popper|react|vue|angular|ember|backbone|underscore|lodash|moment|dayjs|luxon"
-    r"|d3|three|chart|highcharts|echarts|plotly|leaflet|ol|openlayers|mapbox|swiper|slick|owl|aos|wow|gsap|tweenmax|anime"
-    r"|modernizr|html5|html5shiv|respond|polyfill|es5-shim|es6-shim|babel|systemjs|require|mathjax|katex|prism|highlight"
-    r"|mermaid|marked|showdown|axios|socket\.io|firebase|alpine|htmx|stimulus|turbo|tailwind|uikit|materialize|semantic"
-    r"|foundation|fontawesome|fa|feather|ionicons|lucide|sweetalert2?|toastr|select2|datatables|fullcalendar|tinymce"
-    r"|ckeditor|quill|codemirror|monaco|ace|video|plyr|hls|dash|howler|p5|phaser|pixi|babylon|aframe|matter|tone|typed"
-    r"|particles|lottie|masonry|isotope|imagesloaded|lightbox|fancybox|magnific|photoswipe|glightbox|clipboard|handlebars"
-    r"|mustache|knockout|rxjs|zone|pyodide|webcomponents|lit|preact|svelte|solid|cropper|dropzone|sortable|flatpickr"
-    r"|pikaday|webfont|pym|iframeresizer|jsrender|zepto|mootools|prototype|scriptaculous|dojo|ext|yui|handsontable"
-    r"|paper|konva|fabric|raphael|snap|velocity|scrollreveal|redoc|swagger|rapidoc|scalar|typeahead|parsley|cleave|intltelinput|viewer|turn)(?![a-z])[\w.-]*\.js(?:$|\?)",
-    re.IGNORECASE,
+    rf"/(?:[\w.@-]{{1,60}}/){{0,8}}(?:{alternatives(_HOSTS['libraries'])})(?![a-z])[\w.-]*\.js(?:$|\?)", re.IGNORECASE
 )
-# Mirrors of packages, and services that a page can't work without: payment, maps, captchas, and fonts.
-_SERVICE: Final = re.compile(
-    r"^[^/]+/(?:ajax/libs|npm|gh|pypi)/|^[^/]+/(?:@[\w.-]{1,60}/)?[\w.-]{1,60}@v?\d[^/]{0,30}/|(?:^|[./-])(?:maps?|checkout|payments?|pay|captcha|fonts?|webfonts?)(?=[./?-]|$)"
-    r"|^(?:[\w-]+\.)*(?:[\w-]*pay|pay[\w-]*|2checkout|adyen|affirm|authorize|bitpay|braintree(?:gateway)?|cashfree|coinbase|cybersource"
-    r"|dibspayment|flutterwave|fondy|gocardless|instamojo|iyzico|klarna|lemonsqueezy|mercadolibre|midtrans|mollie|monnify"
-    r"|moyasar|nexi|omise|opennode|paddle|plaid|razorpay|redsys|sezzle|squareup|squarecdn|stripe|sumup|swish|tap|trustly"
-    r"|wayforpay|worldline|worldpay|xendit|yookassa)\.[a-z.]{2,12}(?:/|$)",
+_SERVICE: Final = pattern_of(
+    f"{_HOSTS['services']}\n^(?:[\\w-]+\\.)*(?:{alternatives(_HOSTS['payments'])})\\.[a-z.]{{2,12}}(?:/|$)",
     re.IGNORECASE,
 )
 # A release of a library, which can't change: /releases/8.12.1/js/core.min.js. Services have at most a major version.
@@ -53,9 +36,19 @@ _IN_CODE: Final = re.compile(r"""(?<=["'`=])(?:https?:)?//(?=[a-z0-9-]{1,63}\.)"
 CREATED: Final = re.compile(r"""createElement\(\s{0,8}["'`]script\b""", re.IGNORECASE)
 _CREATES: Final = re.compile(rf"{CREATED.pattern}|[sS]cript\w{{0,20}}\(|[\"'`]scripts?[\"'`]|\bscripts?\s{{0,4}}:")
 SCRIPT_FILE: Final = re.compile(r"""^[^?#\s"'`<>]{1,400}\.m?js(?=[?#\s"'`<>]|$)""", re.IGNORECASE)
-# Content that can't change, and the tags of Umami, Plausible, and GoatCounter on a host of the site's own. They set no
-# identifiers.
-KNOWN_TAG: Final = re.compile(r"integrity|\bdata-(?:website-id|domain|goatcounter)\s{0,9}=", re.IGNORECASE)
+# An attribute says that the content can't change.
+_FIXED: Final = re.compile(r"integrity", re.IGNORECASE)
+# Tags of analytics without identifiers, on hosts of the sites' own: an attribute with its value, and the script's path.
+_COMPUTED: Final = r"""\{(?!["'`])|["'`]?[^"'`>]{0,200}(?:\{\{|\$\{|<|___)"""
+_SELF_HOSTED: Final = [
+    (
+        re.compile(
+            rf"""\b{it["attribute"]}\s*=\s*(?:{_COMPUTED}|\{{?["'`]?(?:{it["value"]})["'`}}\s>])""", re.IGNORECASE
+        ),
+        re.compile(it["path"]),
+    )
+    for it in _HOSTS["self_hosted"]
+]
 # Elements that may state the site's own address.
 _STATES: Final = re.compile(r"<(?:link|meta|base|img)\b[^<>]{0,600}", re.IGNORECASE)
 # A page's icons and pictures come from its own hosts, also if these have another name.
@@ -68,11 +61,7 @@ _MAX_OWN: Final = 20
 _SHORTEST_LABEL: Final = 3
 _SHORTEST_PART: Final = 5
 _WORD: Final = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z0-9]+(?![a-z])")
-# Words in the names of many projects. A host that contains one may belong to anyone.
-_GENERAL: Final = frozenset({
-    "api", "app", "apps", "blog", "cdn", "client", "cloud", "data", "dev", "docs", "frontend", "media", "mobile",
-    "page", "pages", "server", "shop", "site", "static", "store", "studio", "theme", "ui", "web", "website", "widget",
-})  # fmt: skip
+_GENERAL: Final = frozenset(_HOSTS["general"])
 # Settings that name the site's own address: Hugo, Jekyll, MkDocs, Astro, Gatsby, Docusaurus, package.json, and others.
 _SITE: Final = re.compile(
     r"""(?:\b(?:base_?url|site_?url|site|homepage|hostname|canonical_?url|domain)|^[ \t]{0,2}url)["']?[ \t]{0,8}[:=][ \t]{0,8}["']?(?=https?://)""",
@@ -92,6 +81,13 @@ def unknown_host(catalogue: Catalogue, address: str) -> str | None:
     if catalogue.knows(host) or _RESERVED.search(host) or _SERVICE.search(host + path):
         return None
     return None if _LIBRARY.match(path) or _RELEASE.search(path) else host
+
+
+def is_known_tag(element: str, address: str) -> bool:
+    """Returns whether a script's element says that its content can't change, or that it sets no identifiers."""
+    return _FIXED.search(element) is not None or any(
+        attribute.search(element) and path.search(address) for attribute, path in _SELF_HOSTED
+    )
 
 
 def may_load_unknown(catalogue: Catalogue, text: str) -> bool:

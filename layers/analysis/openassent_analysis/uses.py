@@ -17,19 +17,14 @@ from ast_grep_py import Config, SgNode
 
 from openassent_analysis.blocks import SCRIPTS, Block
 from openassent_analysis.files import Skipped, check_depth
-from openassent_analysis.gates import calls_on_page, gating, template_gating
+from openassent_analysis.gates import calls_on_page, template_gating, use_gating
 from openassent_analysis.gating import ANY, DEFAULT, OPEN, PAGE, WHOLE, Export, Gate, Gating, Unclear, Use
 from openassent_analysis.limits import Limits
 from openassent_analysis.modules import COMPONENT_FILES, joined, stem
+from openassent_analysis.reading import resource
 from openassent_analysis.report import MAX_USES
 from openassent_analysis.sources import Source
-from openassent_analysis.statements import (
-    MAX_LENGTH,
-    assigned_exports,
-    handed_on,
-    imported_names,
-    own_exports,
-)
+from openassent_analysis.statements import MAX_LENGTH, assigned_exports, handed_on, imported_names, own_exports
 
 _MAX_USES_OF_NAME: Final = 20
 _MAX_NODES_OF_NAME: Final = 60
@@ -39,30 +34,18 @@ _OWN_SCRIPT: Final = re.compile(r"""(?<![\w:/.@-])/{0,1}[\w@.~-]{1,100}(?:/[\w@.
 _SCRIPT_NAME: Final = re.compile(r"\.[cm]?[jt]sx?$")
 _SOURCE: Final = re.compile(r"""^:?(?:data-)?src$""", re.IGNORECASE)
 _LAZY: Final = re.compile(r"(?:^|\.)(?:lazy|dynamic|defineAsyncComponent|loadable|lazyWithPreload|\w*[lL]azy\w*)$")
-_OPENING: Final = frozenset({"start_tag", "self_closing_tag"})
-_CALLS: Final[Config] = {
-    "rule": {"kind": "call_expression", "has": {"field": "function", "regex": "^(?:import|require)$"}}
-}
+_CALLS: Final = resource("queries")["import_calls"]
 # loadScript('/js/tag.js'), script.src = '/js/tag.js'
-_SCRIPTS: Final[Config] = {
-    "rule": {
-        "any": [
-            {"kind": "call_expression", "has": {"field": "function", "regex": r"(?i:script|loadjs)\w{0,10}$"}},
-            {"kind": "assignment_expression", "has": {"field": "left", "regex": r"\.src$"}},
-        ]
-    }
-}
+_SCRIPTS: Final = resource("queries")["script_loads"]
 _OWN_FILE: Final = re.compile(
     r"""["'`](/{0,1}[\w@.~-]{1,100}(?:/[\w@.~-]{1,100}){0,12}\.js)(?:\?[^"'`]{0,100})?["'`]"""
 )
+# <LazyTags> of Nuxt is <Tags>, loaded later.
+_LAZY_TAG: Final = re.compile(r"^(?:Lazy(?=[A-Z])|lazy-)")
 _STATEMENTS: Final[Config] = {"rule": {"any": [{"kind": "import_statement"}, {"kind": "export_statement"}]}}
-_EXPORTS: Final[Config] = {
-    "rule": {"kind": "assignment_expression", "has": {"field": "left", "regex": r"^(?:module\.)?exports\b"}}
-}
+_EXPORTS: Final = resource("queries")["assigned_exports"]
 _INJECTED: Final[Config] = {"rule": {"kind": "required_parameter", "has": {"kind": "accessibility_modifier"}}}
-_MEMBERS: Final[Config] = {
-    "rule": {"kind": "member_expression", "has": {"field": "object", "regex": r"^this\.\w{1,100}$"}}
-}
+_MEMBERS: Final = resource("queries")["own_members"]
 _TAGS: Final[Config] = {"rule": {"any": [{"kind": "start_tag"}, {"kind": "self_closing_tag"}]}}
 _SHORTHANDS: Final[Config] = {"rule": {"kind": "shorthand_property_identifier"}}
 
@@ -71,7 +54,11 @@ def may_use(path: str, text: str, stems: frozenset[str]) -> bool:
     """Returns whether a file may name a module whose last word is one of the stems, without parsing it."""
     # An import of a folder may be only dots. Templates may write dots instead of slashes, and `x-` for components.
     words = {*path.split("/")[:-1], *_NAMES.findall(text)}
-    return any(stem(part) in stems for word in words for part in {word, *word.removeprefix("x-").split(".")})
+    return any(stem(part) in stems for word in words for part in _spellings(word))
+
+
+def _spellings(word: str) -> set[str]:
+    return {word, _LAZY_TAG.sub("", word), *word.removeprefix("x-").split(".")}
 
 
 def uses_of(source: Source, stems: frozenset[str], limits: Limits, shared: frozenset[str] = frozenset()) -> list[Use]:
@@ -125,7 +112,7 @@ class _Reader:
     def _gating(self, block: Block, node: SgNode) -> Gating:
         if time.thread_time() > self._deadline:
             raise Skipped("too slow")
-        return gating(self._source, block, node)
+        return use_gating(self._source, block, node)
 
     def _includes(self) -> Iterator[Use]:
         for module, offset in self._source.includes:
@@ -204,7 +191,7 @@ class _Reader:
             if required:
                 yield Use(Export(module, WHOLE), gate)
             for local, name in _names_in(bound):
-                # What `import()` loads runs only when the component is first used.
+                # Code that `import()` loads runs only when the component is first used.
                 whole = WHOLE if required else ANY
                 self._imported[local] = Export(module, whole if name == DEFAULT else name)
 
@@ -284,8 +271,10 @@ class _Reader:
             elif own and _tag_name(written) in components:
                 local, export = components[_tag_name(written)]
                 yield Use(export, self._gating(block, tag)), local
-            elif own and ("-" in written or written[:1].isupper()) and self._wanted(f"components/{written}"):
-                yield Use(Export(f"components/{written}", DEFAULT), self._gating(block, tag)), ""
+            elif own and ("-" in written or written[:1].isupper()):
+                module = f"components/{_LAZY_TAG.sub('', written)}"
+                if self._wanted(module):
+                    yield Use(Export(module, DEFAULT), self._gating(block, tag)), ""
 
 
 def _element_at(root: SgNode, offset: int) -> SgNode:

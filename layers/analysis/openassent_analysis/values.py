@@ -14,7 +14,8 @@ from typing import Final, NamedTuple
 from ast_grep_py import Config, SgNode
 
 from openassent_analysis.blocks import Block, plain_name
-from openassent_analysis.functions import FUNCTIONS
+from openassent_analysis.reading import resource
+from openassent_analysis.statements import FUNCTIONS
 
 UNKNOWN: Final = "_"
 _MAX_DEPTH: Final = 12
@@ -31,19 +32,7 @@ _WRAPPERS: Final = frozenset({
 _ESCAPE: Final = re.compile(r"\\(?:x([0-9a-fA-F]{2})|(.))", re.DOTALL)
 _PERCENT: Final = re.compile(r"%([2-7][0-9a-fA-F])")
 # Functions and methods that keep the host of their argument or receiver.
-_RETURNS_ARGUMENT: Final = frozenset(
-    {
-        "unescape",
-        "decodeURIComponent",
-        "decodeURI",
-        "encodeURI",
-        "String",
-        "toValue",
-        "ref",
-        "bypassSecurityTrustResourceUrl",
-        "bypassSecurityTrustUrl",
-    }
-)
+_RETURNS_ARGUMENT: Final = frozenset(resource("frameworks")["returns_argument"].splitlines())
 # Functions whose result has the members of their argument: of Vue, Svelte, React, and JavaScript itself.
 _HOLDS_ARGUMENT: Final = frozenset({"ref", "reactive", "shallowRef", "$state", "Object.freeze", "useState", "readonly"})
 # Functions that compute a value: Vue, Svelte, React, Solid, Angular.

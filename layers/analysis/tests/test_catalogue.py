@@ -11,8 +11,8 @@ VENDORS = tuple(catalogue().vendors.values())
 PATTERNS = [(vendor, pattern) for vendor in VENDORS for pattern in vendor.domains]
 CATEGORIES = {
     "analytics", "tag-manager", "marketing", "session-replay", "social", "chat", "feedback", "ab-testing",
-    "error-monitoring", "cookieless-analytics", "consent-management", "payments", "captcha", "video", "maps", "fonts",
-    "cdn", "other", "widgets",
+    "error-monitoring", "cookieless-advertising", "cookieless-analytics", "consent-management", "payments", "captcha",
+    "video", "maps", "fonts", "cdn", "other", "widgets",
 }  # fmt: skip
 HOST = r"(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\.)+[a-z]{2,}"
 

@@ -18,7 +18,7 @@ PIECES = {
         ("/* {} */", "// {}\n"),
     ),
     "app/a.py": (
-        ["response", ".set_cookie(", "'visitor_id'", ",", "value", ",", "max_age", "=", "60", ")", "\n"],
+        ["import posthog\nposthog.capture(", "user.email", ",", "'joined'", ")", "\n"],
         (),
     ),
 }  # fmt: skip

@@ -7,8 +7,8 @@ from openassent_analysis.engine import source_of
 from openassent_analysis.files import language_of
 from openassent_analysis.inventory.listing import Listing
 from openassent_analysis.kinds import with_not_assessed
-from openassent_analysis.templates import read_template
 from openassent_analysis.templates.dialects import DIALECTS
+from openassent_analysis.templates.reading import read_template
 from tests.support.each import each
 
 SCRIPT = '<script src="https://static.hotjar.com/c/hotjar-1.js"></script>'

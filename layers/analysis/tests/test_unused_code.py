@@ -31,8 +31,3 @@ def test_the_confidence_is_low_unless_a_file_loads_it(rule_id, unused, user):
 
 def test_a_page_needs_no_file_that_loads_it():
     assert confidence("universal-analytics-left", {"about.html": TAG}) == {("high", False)}
-
-
-def test_a_secret_matters_wherever_it_is():
-    key = "sk_" + "live_q8ZtW3nLkP5rVx7YbD2sHfJm"
-    assert confidence("payment-secret-key", {"components/Pay.tsx": f"const key = '{key}';"}) == {("high", False)}

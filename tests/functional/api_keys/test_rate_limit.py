@@ -1,4 +1,4 @@
-"""The limit per credential and minute: exact, in UTC minutes, and rejected requests count too."""
+"""An API key is accepted by its secret and its limits, and counted per minute. One write decides."""
 
 import json
 from collections.abc import Callable
@@ -6,20 +6,106 @@ from collections.abc import Callable
 import pytest
 
 from awsclient.errors import ServiceError
-from controlplane.access.authentication import authenticate_api_key
 from controlplane.billing import store as billing
+from controlplane.platform.core import clock, tokens
 from controlplane.platform.core.settings import settings
 from controlplane.platform.core.tokens import digest
 from controlplane.platform.table import keys
 from controlplane.platform.table.table import Update, table
 from tests.support.api import Api, Reply
 from tests.support.browser import Browser
-from tests.support.calls import before_the_update_of, intercepted, refused
+from tests.support.calls import intercepted, refused
 from tests.support.each import each
 from tests.support.logs import captured_logs
 from tests.support.recorded import recorded_calls
 from tests.support.table import PREPARED
 from tests.support.world import ALL_SCOPES, World
+
+LIMITS = {
+    "scopes": ["projects.read", "inbox.read"],
+    "allowedIps": ["198.51.100.0/24", "2001:db8::/32"],
+    "expiresAt": "2026-03-04T06:00:00Z",
+}
+GOOD = tokens.mint("assent")
+# tests/unit/test_tokens.py has the forms of a secret.
+MALFORMED = [
+    None, "", "Bearer", "Bearer ", f"Basic {GOOD}", GOOD, f"Bearer\t{GOOD}", f"Bearer {GOOD} {GOOD}", f"Bearer {GOOD},",
+    f"Bearer {GOOD[:-1]}", f"Bearer {GOOD[:9]}\x01{GOOD[9:]}", f"Bearer {tokens.mint('other')}", "Bearer ключ🔑",
+    "Bearer assent_" + "A" * 100_000, "Bearer " + "a_" * 50_000,
+]  # fmt: skip
+
+
+@each("header", MALFORMED)
+def test_a_malformed_credential_returns_401_without_reading_the_table(header, api):
+    headers = {} if header is None else {"Authorization": header}
+    with recorded_calls() as calls:
+        reply = api.get("/v1/api-keys", headers=headers)
+    assert (reply.status, reply.code, calls) == (401, "UNAUTHORIZED", [])
+    scheme, _, token = (header or "").partition(" ")
+    is_token = scheme.lower() == "bearer" and token.strip(" ")
+    assert reply.challenge == ('Bearer error="invalid_token"' if is_token else "Bearer")
+    assert not [name for name in reply.headers if name.startswith("x-ratelimit")]
+
+
+@each("form", ["Bearer {}", "bearer {}", "BEARER {}", "Bearer   {}", "Bearer {} "])
+def test_the_scheme_is_case_insensitive_and_spaces_around_the_secret_are_ignored(form, acme, api):
+    """RFC 7235 section 2.1: schemes are case-insensitive and are followed by one or more spaces."""
+    assert api.get("/v1/me", headers={"Authorization": form.format(acme.create()["key"])}).status == 200
+
+
+def test_the_key_works_until_the_last_moment_before_its_expiry(acme, api, now):
+    made = acme.create(expiresAt="2026-03-04T06:00:00.999Z")  # fractions of a second are dropped
+    key, unlimited = made["key"], acme.create()["key"]
+    now.advance(1_772_604_000 - clock.now() - 0.001)
+    reply = api.get("/v1/me", key)
+    assert reply.headers["x-key-expires-at"] == reply.data["principal"]["expiresAt"] == "2026-03-04T06:00:00.000Z"
+    now.advance(0.001)
+    expired, unknown = api.get("/v1/me", key), api.get("/v1/me", tokens.mint("assent"))
+    assert (expired.status, expired.body) == (401, unknown.body)
+    for without_expiry in (expired, api.get("/v1/me", unlimited)):
+        assert "x-key-expires-at" not in without_expiry.headers
+    assert acme.get(made)["lastUsedAt"] == "2026-03-04T05:59:59.999Z"
+
+
+# tests/unit/test_key_networks.py has the bounds of networks.
+@each(
+    ("address", "status"),
+    [
+        ("198.51.100.255", 200),
+        ("198.51.101.0", 403),
+        ("2001:db8:ffff::1", 200),
+        ("", 403),
+    ],
+)
+def test_only_requests_from_the_networks_are_accepted(address, status, acme, api):
+    key = acme.create(allowedIps=LIMITS["allowedIps"])["key"]
+    api.source_ip = address
+    reply = api.get("/v1/me", key)
+    assert reply.status == status
+    assert status == 200 or reply.code == "FORBIDDEN"
+
+
+def test_a_refused_address_counts_only_for_the_key(acme, api):
+    key = acme.create(allowedIps=["192.0.2.1"])["key"]
+    with recorded_calls() as calls:
+        # The organization's counter would be written with the last one.
+        replies = [api.get("/v1/projects", key) for _ in range(30)]
+    assert {reply.status for reply in replies} == {403}
+    remaining = [reply.headers["x-ratelimit-remaining"] for reply in replies]
+    assert (remaining[0], remaining[-1]) == ("1499", "1470")
+    assert {call.parameters["Key"]["pk"]["S"][:3] for call in calls} <= {"KH#", "ORG", "REF"}
+
+
+# The second one records the refusal.
+@pytest.mark.parametrize(("path", "written"), [("/v1/me", ["KH#"]), ("/v1/billing", ["KH#", "REF"])])
+def test_all_limits_are_decided_in_the_write_that_counts(path, written, acme, api):
+    key = acme.create(**LIMITS)["key"]
+    api.get("/v1/me", key)  # opens the minute
+    with recorded_calls() as calls:
+        api.get(path, key)
+    assert {call.operation for call in calls} == {"UpdateItem"}
+    assert [call.parameters["Key"]["pk"]["S"][:3] for call in calls] == written
+
 
 MINUTE = 1_772_600_760  # 05:06:00, the minute in which the clock starts
 TURN = MINUTE + 60
@@ -89,25 +175,6 @@ def test_the_window_changes_with_the_utc_minute_which_costs_one_more_write(api, 
     assert [call.operation for call in calls] == ["UpdateItem"] * 3
     now.advance(86_400)
     assert api.get("/v1/me", secret).headers["x-ratelimit-remaining"] == "1"
-
-
-def test_an_instance_with_a_slow_clock_counts_in_the_newer_window(api, secret, now):
-    with_limit(secret, 3)
-    seen = []
-    for seconds in (60.5, 59.5, 60.6, 59.6):
-        now.seconds = MINUTE + seconds
-        reply = api.get("/v1/me", secret)
-        seen.append((reply.status, *rate_headers(reply)[1:]))
-    turn = str(TURN + 60)
-    assert seen == [(200, "2", turn), (200, "1", turn), (200, "0", turn), (429, "0", turn)]
-
-
-def test_two_requests_that_open_a_window_at_once_are_both_counted(api, secret, now):
-    for _ in range(2):
-        with before_the_update_of(table.client, "usedHour", lambda: authenticate_api_key(digest(secret))):
-            api.get("/v1/me", secret)
-        assert hits(secret) == 2
-        now.advance(60)
 
 
 @each(

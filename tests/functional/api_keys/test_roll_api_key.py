@@ -14,7 +14,6 @@ from tests.functional.api_keys.conftest import DAY, Organization, id_of, stored_
 from tests.support.audit_log import all_entries
 from tests.support.calls import before_the_transaction
 from tests.support.each import each
-from tests.support.recorded import recorded_calls
 
 KEPT: dict[str, Any] = {
     "name": "deploy",
@@ -48,29 +47,6 @@ def test_rolling_returns_a_new_secret_and_id_and_revokes_the_old_secret(acme, wo
     assert acme.works(old, new) == [False, True]
     assert [key["keyId"] for key in acme.listed()] == [new["keyId"]]
     assert (acme.roll(old).status, acme.count()) == (404, (1, 1))
-
-
-def test_a_key_replaced_by_a_concurrent_roll_returns_404(acme):
-    old, rolled = acme.create(), []
-
-    def roll():
-        rolled.append(api_keys.roll_key(id_of(old), "usr_other", "api", grace_seconds=0).item.key_id)
-
-    with before_the_transaction(table.client, roll):
-        assert acme.roll(old).status == 404
-    assert [key["keyId"] for key in acme.listed()] == rolled
-
-
-def test_rolling_takes_four_calls_and_a_request_with_the_new_secret_one(acme):
-    old = acme.create()
-    with recorded_calls() as calls:
-        new = acme.roll(old).data
-    assert [call.operation for call in calls] == ["UpdateItem", "GetItem", "BatchGetItem", "TransactWriteItems"]
-    acme.roll(new, DAY)
-    acme.works(new)
-    with recorded_calls() as calls:
-        acme.works(new)
-    assert [call.operation for call in calls] == ["UpdateItem"]
 
 
 def test_the_old_secret_works_until_the_last_moment_and_says_so(acme, api, now):

@@ -71,7 +71,7 @@ def test_a_form_writes_one_entry(form, api, world, sqs):
 
 
 @each("name", ANSWERS, around=restored)
-def test_an_answer_to_an_invitation_is_recorded_without_what_only_the_person_may_know(name, api, world):
+def test_an_answer_to_an_invitation_is_logged_without_the_invitees_private_details(name, api, world):
     subject, invited = Subject(world, api), world.person("canary@example.com")
     body = {"email": invited.email, "role": "admin"}
     made = subject.post("/v1/invitations", body)
@@ -90,7 +90,7 @@ def test_an_answer_to_an_invitation_is_recorded_without_what_only_the_person_may
     assert all_entries() == before
 
 
-def test_a_deleted_account_leaves_its_organizations_with_entries(api, world):
+def test_deleting_an_account_logs_the_removal_of_the_member(api, world):
     subject = Subject(world, api)
     person = subject.member
     member_id = members.get_member(subject.organization_id, person.user_id).member_id

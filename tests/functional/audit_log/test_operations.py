@@ -67,7 +67,7 @@ def test_each_success_writes_one_entry_and_no_refusal_writes_any(case, api, worl
         assert written == []
 
 
-def test_operations_of_no_organization_and_a_status_that_stays_write_no_entry(api, world):
+def test_unchanged_statuses_and_operations_outside_organizations_write_no_entry(api, world):
     subject = Subject(world, api)
     other, item = world.company(owner=subject.owner), world.finding(subject.company)
     before = all_entries()

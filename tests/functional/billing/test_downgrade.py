@@ -104,13 +104,13 @@ class TestEveryLimit:
         shown = api.get(f"/v1/projects/{project.project_id}", company.owner.token).data
         assert shown["consent"]["branding"] == "assent"
 
-    def test_full_scans__earlier_reports_stay_full_and_new_ones_are_locked(self, company, api, world, sqs):
+    def test_full_scans__earlier_reports_stay_full_and_new_ones_are_previews(self, company, api, world, sqs):
         line = Line(world, sqs, company)
         full = make_scan(line.repository, again="full", issues=[make_issue(1)])
         downgrade(company)
         assert len(api.get(f"/v1/code-audit/scans/{full.scan_id}/issues", company.owner.token).data["issues"]) == 1
         line.deliver()
-        assert line.scan.access == "locked"
+        assert line.scan.access == "free-preview"
 
 
 def test_billing_says_what_is_over_the_limit(company, api, world):

@@ -1,6 +1,7 @@
 """GET /v1/billing: the plan with its limits and features, the balance, the top-up settings."""
 
 from controlplane.billing import store as billing
+from controlplane.platform.core.settings import settings
 from controlplane.platform.table import keys
 from controlplane.platform.table.table import Update, table
 from tests.support.each import each
@@ -28,6 +29,7 @@ def test_returns_the_limits_of_each_plan(plan, api, world):
         "features": {"apiAccess": api_access, "removeBranding": remove_branding},
         "usage": {"apiKeys": 0, "projects": 0},
         "overLimit": [],
+        "contact": None,
     }
     assert api.get("/v1/billing", company.owner.token).data == shown
     assert api.get("/v1/billing", world.member(company).token).data == shown
@@ -59,3 +61,16 @@ def test_a_key_makes_two_round_trips_and_a_user_three_and_a_key_needs_a_plan_wit
     billing.change_plan(company.organization_id, "free")
     assert api.get("/v1/billing", key).code == "PLAN_REQUIRED"
     assert api.get("/v1/billing", company.owner.token).data["plan"]["id"] == "free"
+
+
+def test_names_whom_to_ask_for_a_plan_or_credits(api, world, monkeypatch):
+    company = world.company()
+    key = world.key(company)
+    billing.change_plan(company.organization_id, "free")
+    assert "Ask the operator of this service to change" in api.get("/v1/billing", key).error["message"]
+    for contact in ("sales@example.com", "https://example.com/plans"):
+        monkeypatch.setitem(settings.__dict__, "contact", contact)
+        assert api.get("/v1/billing", company.owner.token).data["contact"] == contact
+        refused = api.get("/v1/billing", key)
+        for text in (refused.error["message"], refused.guidance["hint"]):
+            assert f"Ask the operator of this service ({contact}) to change the plan" in text

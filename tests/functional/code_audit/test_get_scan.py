@@ -47,6 +47,8 @@ def test_a_completed_preview_has_all_fields(acme):
             "skipped": {"minified": 1},
             "kinds": [{"name": "ERB", "analyzedFiles": 9, "unassessedFiles": 1}],
             "incomplete": None,
+            "suppressed": {},
+            "notes": [],
         },
         "findingsExpireAt": None,
         "inventory": None,
@@ -73,7 +75,7 @@ def test_each_time_is_that_of_its_event(acme, now):
     assert times == [f"2026-03-04T05:06:{second}.000Z" for second in ("07", "08", "09")]
 
 
-def test_places_and_distinct_findings_are_counted_apart_and_an_inventory_can_be_truncated(acme):
+def test_places_and_distinct_findings_have_separate_counts_and_an_inventory_can_be_truncated(acme):
     scan = acme.scan(status="running")
     execution.complete_scan(scan, lease_of(scan), 7, 5, Coverage(1, 1, {}))
     table.put(stored_leg(scan.scan_id, Inventory(files=10, truncated=True)), PREPARED)
@@ -82,11 +84,11 @@ def test_places_and_distinct_findings_are_counted_apart_and_an_inventory_can_be_
 
 
 @each("trigger", ["push", "scheduled"])
-def test_a_scan_that_no_person_started_is_shown_as_scheduled(trigger, acme):
+def test_a_scan_that_no_person_started_says_what_started_it(trigger, acme):
     scan = acme.scan()
     change(scan, cause={"trigger": trigger})
     shown = acme.get(scan).data
-    assert (shown["trigger"], shown["scope"]) == ("scheduled", "repository")
+    assert (shown["trigger"], shown["scope"]) == (trigger, "repository")
 
 
 @each("stage", STAGES)

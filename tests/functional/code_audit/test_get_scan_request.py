@@ -10,7 +10,7 @@ def read(acme, request_id, repository_id, who=None):
     return acme.send("GET", f"/v1/code-audit/scan-requests/{request_id}?repositoryId={repository_id}", None, who)
 
 
-def test_a_starting_request_says_when_to_retry_to_callers_with_either_scope(acme, world):
+def test_a_starting_request_tells_callers_with_either_scope_when_to_retry(acme, world):
     repository = acme.connect()
     request_id = make_request(repository)
     for scope in ("code-audit.read", "code-audit.write"):

@@ -6,7 +6,7 @@ from itertools import product
 import pytest
 
 from controlplane.findings import inbox
-from controlplane.findings.items import Fix
+from controlplane.findings.fixes import Edit, Fix
 from controlplane.platform.table import keys
 from controlplane.platform.table.table import table
 from controlplane.scans import findings
@@ -50,7 +50,8 @@ def test_a_locked_scan_shows_its_count_and_price_until_its_findings_expire(free)
 
 
 def test_a_finding_has_all_fields(acme):
-    fix = Fix("Waits for consent.", "html", "<script></script>", ("c15t@^2.2",))
+    edit = Edit("src/app.tsx", 3, "<script>", "")
+    fix = Fix("Waits for consent.", "html", "<script></script>", ("c15t@^2.2",), (edit,))
     vendor = FindingVendor("google-analytics", "Google Analytics", "google-analytics.com")
     found = replace(ISSUES[2], confidence="low", fix=fix, vendors=(vendor,))
     scan = acme.scan(issues=[found])
@@ -84,6 +85,7 @@ def test_a_finding_has_all_fields(acme):
             "language": "html",
             "code": "<script></script>",
             "packages": ["c15t@^2.2"],
+            "edits": [{"path": "src/app.tsx", "startLine": 3, "before": "<script>", "after": ""}],
         },
         "references": ["https://gdpr-info.eu/art-7-gdpr/"],
         "firstSeenAt": "2026-03-04T05:06:07.000Z",

@@ -70,7 +70,7 @@ def test_a_request_waits_until_the_scan_has_ended(acme, pausing):
     assert sum(pauses) == 7
 
 
-def test_the_running_scan_is_returned_after_that_time(acme, pausing):
+def test_a_scan_that_is_still_running_after_the_wait_is_returned(acme, pausing):
     scan, pauses = acme.scan(status="running"), pausing()
     reply, *rest = read(acme, scan, "wait=5")
     assert (rest, sum(pauses)) == (["running", "wait=5"], 5)

@@ -38,7 +38,7 @@ def delete_project_of(repository):
     projects.delete_project(projects.get_project(repository.links[0].project_id))
 
 
-def test_a_scan_that_takes_longer_is_starting_and_its_message_is_sent(acme, repository, sqs, world):
+def test_returns_202_and_sends_the_message_if_the_scan_doesnt_exist_yet(acme, repository, sqs, world):
     reply = acme.start(repository, world.member(acme.company).token)
     assert (reply.status, reply.headers["retry-after"]) == (202, "2")
     preparation_id = reply.data["preparationId"]

@@ -79,6 +79,7 @@ CASES = [
         ("Scan:\t{scan}", "Analyzed:\t9 of 10 files", "P0\tGoogle Analytics loads", "app.tsx:5\thigh"),
     ),
     Case("scan diff {scan} --base {scan}", ("0 new, 0 fixed, 5 unchanged.",)),
+    Case("scan cancel {running}", ("Canceled {running}.",), then=("scan show {running}", "canceled it.")),
     Case("scan unlock {preview} --yes", ("Unlocked {preview}.",), then=("api GET /v1/billing", '"balance": 450')),
     Case("inbox list", ("P0\tGoogle Analytics", "P2\tOutdated script\topen\t\t\t", "{other}\n")),
     Case(
@@ -92,6 +93,12 @@ CASES = [
             then=(f"inbox list --status {status}", "{item}"),
         )
         for verb, status in (("accept", "accepted"), ("dismiss", "dismissed"), ("resolve", "resolved"))
+    ),
+    Case(
+        "inbox dismiss {item} --until 90d",
+        ("{item} is dismissed.",),
+        lambda replies: [replies[-1].data],
+        then=("inbox show {item} --json", '"dismissedUntil": "20'),
     ),
     Case("inbox reopen {item}", ("{item} is open.",), lambda replies: [replies[-1].data]),
     Case(
@@ -131,4 +138,4 @@ CASES = [
     Case("api DELETE /v1/webhook-endpoints/{webhook} -f dryRun=true", ('"deleted": true',)),
 ]
 # These have tests of their own.
-ELSEWHERE = {"login", "logout", "ci", "mcp", "scan local"}
+ELSEWHERE = {"login", "logout", "ci", "mcp", "scan local", "fix"}

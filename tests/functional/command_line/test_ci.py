@@ -10,17 +10,14 @@ from cli.tests.support.shell import run_git
 from controlplane.code_host import repositories
 from controlplane.scans import failures
 from controlplane.scans.items import Failure, ScanItem
-from openassent_cli.exits import Exit
-from tests.functional.command_line.conftest import Shell
-from tests.functional.command_line.office import Office
-from tests.functional.conftest import FakeClock
-from tests.functional.sdk.conftest import Gateway
+from openassent_cli.problems import Exit
+from tests.functional.command_line.conftest import Office
 from tests.support.audits import end_scan, lease_of, make_issue, make_scan
 from tests.support.sarif import check_sarif
 
 
 @pytest.fixture(autouse=True)
-def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def clone(tmp_path, monkeypatch) -> Path:
     """A clone of acme/shop, on a commit that isn't the tip of a branch of the remote."""
     for variable in ("GITHUB_HEAD_REF", "CI_MERGE_REQUEST_IID", "CHANGE_ID"):
         monkeypatch.delenv(variable, raising=False)
@@ -42,7 +39,7 @@ def scan(office: Office, clone: Path, *, status: str = "completed", priority: st
     return make_scan(repository, status=status, issues=[make_issue(9, priority=priority)], access="full", commit=commit)
 
 
-def test_fails_with_new_findings_of_the_scan(shell: Shell, office: Office, clone: Path):
+def test_fails_with_new_findings_of_the_scan(shell, office, clone):
     found = scan(office, clone)
     ended = shell.run("ci --sarif out.sarif --summary summary.md")
     assert ended.code == Exit.FINDINGS
@@ -53,7 +50,7 @@ def test_fails_with_new_findings_of_the_scan(shell: Shell, office: Office, clone
     assert shell.run("ci --json").json["scanId"] == found.scan_id
 
 
-def test_passes_if_the_new_findings_are_less_urgent(shell: Shell, office: Office, clone: Path, now: FakeClock):
+def test_passes_if_the_new_findings_are_less_urgent(shell, office, clone, now):
     found = scan(office, clone, priority="P2")
     assert shell.run("ci").code == Exit.DONE
     assert shell.run("ci --fail-on P2").code == Exit.FINDINGS
@@ -63,9 +60,7 @@ def test_passes_if_the_new_findings_are_less_urgent(shell: Shell, office: Office
 
 
 @pytest.mark.parametrize("fails", [False, True])
-def test_waits_for_a_scan_that_is_running(
-    fails: bool, shell: Shell, office: Office, clone: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_waits_for_a_scan_that_is_running(fails, shell, office, clone, monkeypatch):
     running = scan(office, clone, status="running")
     waited: list[float] = []
 
@@ -84,7 +79,7 @@ def test_waits_for_a_scan_that_is_running(
     assert ended.stderr.endswith("Error: The repository is too large.\n") is fails
 
 
-def test_finds_the_scan_of_a_commit_that_the_pipeline_merged(shell: Shell, office: Office, clone: Path):
+def test_finds_the_scan_of_a_commit_that_the_pipeline_merged(shell, office, clone):
     run_git(clone, "branch", "target")
     run_git(clone, "commit", "-qm", "of the branch", "--allow-empty")
     found = scan(office, clone)
@@ -95,14 +90,14 @@ def test_finds_the_scan_of_a_commit_that_the_pipeline_merged(shell: Shell, offic
     assert (ended.code, ended.json["scanId"]) == (Exit.FINDINGS, found.scan_id)
 
 
-def test_starts_a_scan_of_the_tip_of_the_production_branch(shell: Shell, clone: Path, gateway: Gateway):
+def test_starts_a_scan_of_the_tip_of_the_production_branch(shell, clone, gateway):
     run_git(clone, "update-ref", "refs/remotes/origin/main", "HEAD")
     ended = shell.run("ci --timeout 1")
     assert (ended.code, "in time" in ended.stderr) == (Exit.FAILED, True)
     assert [request.method for request in gateway.requests].count("POST") == 1
 
 
-def test_gives_up_on_a_commit_that_isnt_scanned(shell: Shell, clone: Path, monkeypatch: pytest.MonkeyPatch):
+def test_gives_up_on_a_commit_that_isnt_scanned(shell, clone, monkeypatch):
     seconds: Iterator[int] = iter(range(0, 10_000, 60))
     monkeypatch.setattr("openassent_cli.commands.ci.time.monotonic", lambda: float(next(seconds)))
     ended = shell.run("ci")
@@ -111,7 +106,7 @@ def test_gives_up_on_a_commit_that_isnt_scanned(shell: Shell, clone: Path, monke
     assert "or use --local." in ended.stderr
 
 
-def test_needs_to_know_the_repository(shell: Shell, clone: Path):
+def test_needs_to_know_the_repository(shell, clone):
     run_git(clone, "remote", "remove", "origin")
     assert "Give --repo owner/name." in shell.run("ci").stderr
     assert shell.run("ci --repo acme/nope").code == Exit.NOT_FOUND

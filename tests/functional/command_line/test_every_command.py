@@ -8,8 +8,8 @@ import pytest
 from cli.tests.support.shell import COMMAND, Ended
 from tests.functional.command_line.cases import CASES, ELSEWHERE, Case
 from tests.functional.command_line.conftest import Shell
-from tests.functional.command_line.office import Office
 from tests.support.api import Api
+from tests.support.audits import make_scan
 from tests.support.world import table_dump
 
 
@@ -65,9 +65,12 @@ def test_every_command_has_a_case():
 
 @pytest.mark.usefixtures("hosted_issue")
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_does_what_it_says(case: Case, shell: Shell, office: Office, api: Api):
-    line = case.line.format(**office.names)
-    later, effect = (it.format(**office.names) for it in case.then or ("", ""))
+def test_does_what_it_says(case, shell, office, api, *, world):
+    names = dict(office.names)
+    if "{running}" in case.line:
+        names["running"] = make_scan(world.connected_repository(office.company), status="running").scan_id
+    line = case.line.format(**names)
+    later, effect = (it.format(**names) for it in case.then or ("", ""))
     if case.then:
         assert effect not in checked(shell.run(later))
     changes = any(parameter.name == "dry_run" for parameter in COMMANDS[command_of(case)].params)
@@ -75,7 +78,7 @@ def test_does_what_it_says(case: Case, shell: Shell, office: Office, api: Api):
         check_dry_run(case, shell, line, api)
     output = checked(shell.run(line))
     for part in case.shown:
-        assert part.format(**office.names) in output
+        assert part.format(**names) in output
     if case.then:
         assert effect in checked(shell.run(later))
     if not changes:
@@ -83,7 +86,7 @@ def test_does_what_it_says(case: Case, shell: Shell, office: Office, api: Api):
 
 
 @pytest.mark.parametrize("line", ["key create CI", "key roll deploy --yes"])
-def test_a_secret_is_alone_on_standard_output_and_in_the_json(line: str, shell: Shell, api: Api):
+def test_a_secret_is_alone_on_standard_output_and_in_the_json(line, shell, api):
     assert shell.run(line).stdout == f"{api.replies[-1].data['key']}\n"
     ended = shell.run(f"{line} --json")
     assert (ended.json, ended.stderr) == (api.replies[-1].data, "")

@@ -12,16 +12,13 @@ from openassent import Assent, Device
 from openassent_cli import credentials, profiles
 from openassent_cli.profiles import Profile
 from openassent_cli.session import ProfileAuth, tokens_of
-from tests.functional.command_line.conftest import Shell, Threads
-from tests.functional.command_line.office import Office
-from tests.functional.conftest import FakeClock
-from tests.functional.sdk.conftest import Gateway
+from tests.functional.command_line.conftest import Shell
 
 SCOPES = ["organizations.read", "projects.read"]
 
 
 @pytest.fixture
-def approving(gateway: Gateway, office: Office, now: FakeClock, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def approving(gateway, office, now, monkeypatch) -> list[str]:
     """The owner approves each code while the device waits. Returns the pages that were opened."""
     opened: list[str] = []
 
@@ -38,7 +35,7 @@ def approving(gateway: Gateway, office: Office, now: FakeClock, monkeypatch: pyt
 class TestLogin:
     LINE = f"login --base-url {ADDRESS} --scope organizations.read --scope projects.read"
 
-    def test_signs_in_with_the_scopes(self, approving: list[str]):
+    def test_signs_in_with_the_scopes(self, approving):
         shell = Shell()
         ended = shell.run(self.LINE)
         assert ended.code == 0, ended.stderr
@@ -47,7 +44,7 @@ class TestLogin:
         assert shell.run("whoami --json").json["scopes"] == SCOPES
         assert shell.run("key list").code == 5
 
-    def test_says_which_scopes_exist(self, gateway: Gateway):
+    def test_says_which_scopes_exist(self, gateway):
         ended = Shell().run(f"login --base-url {ADDRESS} --scope nope")
         assert ended.code == 2
         assert ended.stderr.startswith("Error: There is no scope nope.\nThe scopes are api-keys.read, ")
@@ -59,16 +56,14 @@ class TestLogin:
             ("login --base-url http://api.assent.test", "Use an https URL."),
         ],
     )
-    def test_needs_an_encrypted_address(self, line: str, said: str, gateway: Gateway):
+    def test_needs_an_encrypted_address(self, line, said, gateway):
         ended = Shell().run(line)
         assert (ended.code, gateway.requests) == (2, [])
         assert said in ended.stderr
 
     @pytest.mark.parametrize("endpoint", ["device_authorization_endpoint", "token_endpoint"])
     @pytest.mark.parametrize("service", ["https://elsewhere.test", ADDRESS.replace("https", "http")])
-    def test_sends_no_code_to_a_service_that_only_the_metadata_names(
-        self, endpoint: str, service: str, gateway: Gateway, monkeypatch: pytest.MonkeyPatch
-    ):
+    def test_sends_no_code_to_a_service_that_only_the_metadata_names(self, endpoint, service, gateway, monkeypatch):
         ordinary = Device.metadata
         elsewhere = {endpoint: f"{service}/v1/auth/device"}
         monkeypatch.setattr(Device, "metadata", lambda device: ordinary(device).model_copy(update=elsewhere))
@@ -78,9 +73,7 @@ class TestLogin:
         assert {request.method for request in gateway.requests} == {"GET"}
 
     @pytest.mark.parametrize(("before", "kept"), [(ADDRESS, True), ("https://elsewhere.test", False)])
-    def test_keeps_the_organization_of_the_same_service(
-        self, before: str, kept: bool, approving: list[str], office: Office
-    ):
+    def test_keeps_the_organization_of_the_same_service(self, before, kept, approving, office):
         profiles.save("default", Profile(before, office.names["second"]))
         assert Shell().run(self.LINE).code == 0
         assert profiles.find("default") == Profile(ADDRESS, office.names["second"] if kept else None)
@@ -88,7 +81,7 @@ class TestLogin:
 
 class TestRenewal:
     @pytest.fixture
-    def device(self, threads: Threads, office: Office) -> Assent:
+    def device(self, threads, office) -> Assent:
         """A client without a credential, of a machine whose access token has expired."""
         client = Assent(base_url=ADDRESS)
         login = client.device.start(scopes=SCOPES)
@@ -102,7 +95,7 @@ class TestRenewal:
         with Assent(base_url=ADDRESS, auth=ProfileAuth("default", device.device)) as client:
             return str(client.me.get().principal.user_id)
 
-    def test_is_done_once_for_all_commands_that_run(self, device: Assent, threads: Threads, office: Office):
+    def test_is_done_once_for_all_commands_that_run(self, device, threads, office):
         with ThreadPoolExecutor(10) as pool:
             users = [*pool.map(lambda _: self.ask(device), range(10))]
         assert users == [office.company.owner.user_id] * 10
@@ -110,7 +103,7 @@ class TestRenewal:
         assert threads.count("/v1/me") == 10
         assert self.ask(device) == office.company.owner.user_id
 
-    def test_follows_the_refusal_of_a_token_before_its_end(self, device: Assent, threads: Threads, office: Office):
+    def test_follows_the_refusal_of_a_token_before_its_end(self, device, threads, office):
         stored = credentials.store().load("default")
         assert stored is not None
         expired = replace(stored, access_token="assent_at_ended_early", expires_at=time.time() + 600)

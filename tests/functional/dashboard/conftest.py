@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from controlplane.platform.core.settings import settings
+from tests.functional.dashboard.issuer import Issuer
 from tests.support.api import Reply
 from tests.support.browser import Browser
-from tests.support.issuer import Issuer
 
 # Text of a person or a source that no page may run, or render as a template.
 HOSTILE = "\"><script>alert(1)</script>{{739*911}}'&"

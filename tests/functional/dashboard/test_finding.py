@@ -1,18 +1,25 @@
-"""The page of a finding: evidence, fix, and history, and decisions about it, its vendor, and its issue."""
+"""The inbox and the page of a finding: lists, evidence, and decisions, which can be undone."""
 
 import re
+from collections.abc import Sequence
+from html import unescape
+from urllib.parse import quote
 
 import pytest
 
 from controlplane.code_host import repositories
 from controlplane.findings import inbox, intake, issue_attempts, vendors
-from controlplane.findings.items import Evidence, Fix, GithubIssue, InboxItem, LockedFindings, RuntimeVendor
+from controlplane.findings.fixes import Edit, Fix
+from controlplane.findings.items import Evidence, GithubIssue, InboxItem, LockedFindings, RuntimeVendor
 from controlplane.platform.core.ids import ProjectId
 from controlplane.platform.core.settings import settings
-from tests.functional.dashboard.conftest import HOSTILE
-from tests.support.browser import text_of
+from controlplane.platform.table.table import table
+from tests.functional.dashboard.conftest import HOSTILE, pages_in, pages_of
+from tests.support.browser import Browser, text_of
+from tests.support.calls import intercepted
 from tests.support.populated_organization import detection
-from tests.support.world import Company
+from tests.support.reply import Reply
+from tests.support.world import Company, World
 
 ISSUE = "https://github.com/acme/shop/issues/7"
 LINK = "https://github.com/acme/shop/blob/1f0c2b9e/src/index.html#L12-L13"
@@ -48,6 +55,31 @@ class TestContent:
         for wanted in ("Visitors are tracked", f"{repository.owner}/{repository.name}", *advice):
             assert wanted in text_of(reply)
 
+    def test_shows_the_edits_of_a_fix_as_a_diff_to_copy(self, visitor, world, company, repository):
+        edit = Edit("src/index.html", 12, "<p>\n<script src>", "<p>\n<script type>")
+        item = world.finding(company, repository, fix=Fix("Set `a: 1` <too>.", "html", "load()", edits=(edit,)))
+        reply = visitor.get(path(company, item))
+        shown = re.findall(r'<span class="line is-(\w+)">(.*)\n', reply.text)
+        assert shown == [
+            ("file", "--- a/src/index.html"),
+            ("file", "+++ b/src/index.html"),
+            ("place", "@@ -12,2 +12,2 @@"),
+            ("kept", " &lt;p&gt;"),
+            ("removed", "-&lt;script src&gt;"),
+            ("added", "+&lt;script type&gt;"),
+        ]
+        assert 'data-copy="fix" hidden>Copy the diff</button>' in reply.text
+        # The text that is copied is the diff as git applies it, which ends with a line break.
+        copied = re.sub(r"<[^>]+>", "", reply.text.partition('<div id="fix">')[2].partition("</code>")[0])
+        assert unescape(copied).lstrip("\n") == f"{item.fix.diff}\n"
+        assert "load()" not in reply.text
+        assert "<p>Set <code>a: 1</code> &lt;too&gt;.</p>" in reply.text
+
+    def test_links_to_the_page_of_the_rule_unless_it_was_removed(self, visitor, world, company, repository):
+        for rule_id, links in (("embedded-media", ["https://api.assent.test/docs/rules/embedded-media"]), ("gone", [])):
+            item = world.finding(company, repository, rule_id=rule_id)
+            assert re.findall(r'href="([^"]*/docs/rules/[^"]*)"', visitor.get(path(company, item)).text) == links
+
     def test_everything_that_a_source_sends_is_escaped(self, visitor, world, company, repository):
         texts = dict.fromkeys(("title", "summary", "description", "remediation"), HOSTILE)
         item = world.finding(
@@ -56,7 +88,7 @@ class TestContent:
             **texts,
             references=("https://example.com/" + HOSTILE,),
             evidence=(Evidence(HOSTILE, None, HOSTILE, 1, 1, HOSTILE),),
-            fix=Fix(HOSTILE, HOSTILE, HOSTILE, (HOSTILE,)),
+            fix=Fix(HOSTILE, HOSTILE, HOSTILE, (HOSTILE,), (Edit(HOSTILE, 1, HOSTILE, HOSTILE * 2),)),
         )
         item = inbox.change_status(item, "accepted", item.version, company.owner.user_id, HOSTILE)
         reply = visitor.get(path(company, item))
@@ -191,3 +223,207 @@ def test_a_member_sees_who_can_open_an_issue_and_decide_about_a_vendor(browser, 
     for found, words in ((item, "can open an issue"), (seen, "decide about vendors.")):
         assert f"Admins and owners {words}" in text_of(browser.get(path(company, found)))
         assert browser.buttons() == {"Sign out", "Accept", "Dismiss", "Resolve"}
+
+
+inbox_path = pages_in("inbox")
+
+
+def titles(reply: Reply) -> list[str]:
+    assert reply.status == 200
+    return re.findall(r"<h3><a href=[^>]*>([^<]*)</a></h3>", reply.text)
+
+
+def opened(visitor: Browser, company: Company) -> Reply:
+    return visitor.get(inbox_path(company, "?status=all"))
+
+
+def decide(visitor: Browser, on: Reply, items: Sequence[InboxItem], label: str, reason: str = "") -> Reply:
+    """Selects findings on a page of the inbox and presses a button."""
+    selected = {f"Select {item.title}": True for item in items}
+    return visitor.press(label, fill={**selected, "Reason": reason}, on=on)
+
+
+def statuses(items: Sequence[InboxItem]) -> list[str]:
+    return [inbox.get_item(item.item_id).status for item in items]
+
+
+def runtime(world: World, company: Company, name: str) -> InboxItem:
+    project_id = world.connected_repository(company).links[0].project_id
+    vendor = RuntimeVendor(project_id, name.lower(), name, f"{name.lower()}.com")
+    return world.finding(
+        company, source="runtime", title=f"New vendor: {name}", runtime_vendor=vendor, project_id=project_id
+    )
+
+
+class TestList:
+    def test_lists_open_findings_first_and_counts_each_status(self, visitor, world, company, monkeypatch):
+        found = [world.finding(company, title=f"Finding {name}") for name in "abc"]
+        inbox.change_status(found[0], "dismissed", found[0].version, company.owner.user_id, None)
+        monkeypatch.setattr("dashboard.findings.pages.MOST_COUNTED", 2)
+        reply = visitor.get(inbox_path(company))
+        assert sorted(titles(reply)) == ["Finding b", "Finding c"]
+        assert "Open 2 Accepted 0 Dismissed 1 Resolved 0 All" in text_of(reply)
+        assert titles(visitor.get(inbox_path(company, "?status=dismissed"))) == ["Finding a"]
+        world.finding(company)
+        reply = opened(visitor, company)
+        assert (len(titles(reply)), "Open 2+ Accepted" in text_of(reply)) == (4, True)
+
+    def test_each_filter_limits_the_list_and_stays_in_links(self, visitor, world, company):
+        repository = world.connected_repository(company, name="shop")
+        other = world.connected_repository(company, name="blog")
+        place = Evidence("src/cart/Pay.tsx, line 3", None, "src/cart/Pay.tsx", 3, 3, "track()")
+        world.finding(company, repository, title="PostHog loads", priority="P0", evidence=(place,))
+        world.finding(company, other, title="A cookie is set", priority="P3")
+        world.finding(company, title="Advisory of the week", summary="Rotate the keys.")
+        runtime(world, company, "Segment")
+        for query, wanted in {
+            "priority=P0": ["PostHog loads"],
+            "source=advisory": ["Advisory of the week"],
+            "repository_name=blog": ["A cookie is set"],
+            f"project_id={repository.links[0].project_id}": ["PostHog loads"],
+            "vendor=segment.com": ["New vendor: Segment"],
+            "vendor=posthog": ["PostHog loads"],
+            "text=rotate+KEYS": ["Advisory of the week"],
+            "text=cart%2Fpay": ["PostHog loads"],
+            "text=cart+blog": [],
+            "priority=P9&source=x&status=none": ["New vendor: Segment", "Advisory of the week"],
+        }.items():
+            reply = visitor.get(inbox_path(company, f"?{query}"))
+            assert titles(reply)[:2] == wanted or set(wanted) <= set(titles(reply)), query
+            if wanted and "P9" not in query:
+                assert titles(reply) == wanted
+                assert f"/inbox/inb_{company.organization_id[4:]}" in reply.text
+                assert re.search(rf'<a href="[^"]*\?{re.escape(query)}">{wanted[0]}', reply.text), query
+
+    def test_a_search_goes_on_page_by_page_and_finds_each_match_once(self, visitor, world, company, now, monkeypatch):
+        monkeypatch.setattr("dashboard.findings.pages.ITEMS_PER_PAGE", 2)
+        monkeypatch.setattr("controlplane.findings.lists.MOST_READ", 4)
+        for number in range(11):
+            now.advance(1)
+            world.finding(company, title=f"{'Match' if number % 3 else 'Other'} {number}")
+        limits: list[int] = []
+
+        def noting(call, proceed):
+            if call.operation == "Query" and "Limit" in call.parameters and "Select" not in call.parameters:
+                limits.append(call.parameters["Limit"])
+            return proceed()
+
+        with intercepted(table.client, noting):
+            pages = [
+                titles(page) for page in pages_of(visitor, inbox_path(company, "?text=match"), "Search older findings")
+            ]
+        found = [title for page in pages for title in page]
+        assert found == [f"Match {number}" for number in (10, 8, 7, 5, 4, 2, 1)]
+        assert len(pages) >= 4
+        # The first and the next pages of items, and a page each of the projects and of the repositories to choose from.
+        assert set(limits) == {4 + 1, 4 + 2, 100 + 1, 500 + 1}
+
+    def test_a_cursor_of_other_filters_returns_400_and_text_is_escaped(self, visitor, world, company, monkeypatch):
+        monkeypatch.setattr("dashboard.findings.pages.ITEMS_PER_PAGE", 1)
+        for _ in range(2):
+            world.finding(company, title=HOSTILE, summary=HOSTILE)
+        cursor = re.search(r"cursor=([^\"&]+)", visitor.get(inbox_path(company)).text)[1]
+        assert len(titles(visitor.get(inbox_path(company, f"?cursor={cursor}")))) == 1
+        assert visitor.get(inbox_path(company, f"?cursor={cursor}&priority=P2")).status == 400
+        query = "&".join(f"{name}={quote(HOSTILE)}" for name in ("text", "vendor", "repository"))
+        for shown in (visitor.get(inbox_path(company)), visitor.get(inbox_path(company, f"?{query}"))):
+            assert (shown.status, "<script>alert" in shown.text, "673229" in shown.text) == (200, False, False)
+
+
+class TestDecisions:
+    @pytest.fixture
+    def found(self, world, company):
+        return [world.finding(company, title=f"Finding {name}") for name in "abc"]
+
+    def test_each_button_decides_about_the_selected_findings(self, visitor, company, found):
+        for label, status in (("Accept", "accepted"), ("Dismiss", "dismissed"), ("Resolve", "resolved")):
+            reply = decide(visitor, opened(visitor, company), found[:2], label, "not ours")
+            assert f"2 findings are {status}." in text_of(reply)
+            assert statuses(found) == [status, status, "open"]
+            assert inbox.get_item(found[0].item_id).status_reason == "not ours"
+        assert "2 findings are reopened." in text_of(decide(visitor, opened(visitor, company), found[:2], "Reopen"))
+        assert statuses(found) == ["open"] * 3
+
+    def test_a_decision_about_findings_of_any_status_can_be_repeated_and_undone(self, visitor, company, found):
+        found[2] = inbox.change_status(found[2], "accepted", found[2].version, company.owner.user_id, "we know")
+        page = opened(visitor, company)
+        versions = set()
+        for _ in range(2):
+            decide(visitor, page, found[:1], "Dismiss", "not ours")
+            versions.add(inbox.get_item(found[0].item_id).version)
+        assert len(versions) == 1
+        decide(visitor, opened(visitor, company), found[1:], "Dismiss", "not ours")
+        assert statuses(found) == ["dismissed"] * 3
+        assert "2 findings are restored." in text_of(visitor.press("Undo"))
+        assert statuses(found) == ["dismissed", "open", "accepted"]
+        assert inbox.get_item(found[2].item_id).status_reason == "we know"
+
+    def test_a_dismissal_can_have_an_end_which_undo_restores(self, visitor, company, found):
+        page = opened(visitor, company)
+        selected = {f"Select {found[0].title}": True, "Reason": "until spring", "Dismiss until": "2026-03-05"}
+        visitor.press("Dismiss", fill=selected, on=page)
+        shown = visitor.get(path(company, found[0]))
+        assert "dismissed this finding until 2026-03-05" in text_of(shown)
+        visitor.press("Accept", on=shown)
+        assert inbox.get_item(found[0].item_id).dismissed_until is None
+        visitor.press("Undo")
+        assert inbox.get_item(found[0].item_id).dismissed_until == "2026-03-05T00:00:00.000Z"
+
+    def test_a_dismissal_cant_have_ended_before(self, visitor, company, found):
+        page = opened(visitor, company)
+        for day in ("2026-03-04", "soon"):
+            fill = {f"Select {found[0].title}": True, "Dismiss until": day}
+            assert "Choose a day in the future" in text_of(visitor.press("Dismiss", fill=fill, on=page))
+        assert statuses(found[:1]) == ["open"]
+
+    def test_undo_leaves_what_changed_since_and_what_the_decision_did_not_change(self, visitor, world, company, found):
+        member = world.member(company, person=world.person(name="Grace Hopper"))
+        before, changed, restored = found
+        inbox.change_status(before, "dismissed", before.version, company.owner.user_id, None)
+        decide(visitor, opened(visitor, company), found, "Dismiss")
+        sent = visitor.sends("Undo").keys() - {"form_token", "action"}
+        assert sent == {f"item-{changed.item_id}", f"item-{restored.item_id}"}
+        current = inbox.get_item(changed.item_id)
+        inbox.change_status(current, "accepted", current.version, member.user_id, "it is ours")
+        shown = text_of(visitor.press("Undo"))
+        assert ("1 finding is restored." in shown, "Grace Hopper accepted it on" in shown) == (True, True)
+        assert statuses(found) == ["dismissed", "accepted", "open"]
+
+    def test_a_stale_finding_says_who_changed_it_and_can_be_decided_again(self, visitor, world, company, found):
+        member = world.member(company, person=world.person(name="Grace Hopper"))
+        page, (fresh, stale, _) = opened(visitor, company), found
+        inbox.change_status(stale, "accepted", stale.version, member.user_id, "it is ours")
+        shown = text_of(decide(visitor, page, [fresh, stale], "Resolve", "fixed"))
+        assert "1 finding is resolved." in shown
+        assert "1 finding was not resolved:" in shown
+        assert "Grace Hopper accepted it on March 4, 2026, 05:06 UTC: “it is ours”" in shown
+        assert statuses([fresh, stale]) == ["resolved", "accepted"]
+        assert "1 finding is resolved." in text_of(visitor.press("Resolve it anyway"))
+        decided = inbox.get_item(stale.item_id)
+        assert (decided.status, decided.status_reason) == ("resolved", "fixed")
+
+    def test_an_unusable_form_changes_nothing_and_keeps_the_reason(self, visitor, world, company, found):
+        chosen = {f"item-{found[0].item_id}": found[0].version}
+        many = {f"item-{found[0].item_id[:-3]}{number:03}": "x" for number in range(51)}
+        for fields, message in (
+            ({"action": "dismissed", "reason": "because"}, "Select"),
+            ({**chosen, "action": "deleted", "reason": "because"}, ""),
+            ({**chosen, "action": "dismissed", "reason": "because" * 200}, ""),
+            ({**many, "action": "dismissed", "reason": "because"}, "at most 50"),
+        ):
+            reply = visitor.forge(inbox_path(company), fields)
+            assert (reply.status, message in text_of(reply)) == (400, True)
+            assert visitor.entered("Reason") == fields["reason"]
+        assert statuses(found) == ["open"] * 3
+        other = world.finding(world.company(), title="Foreign")
+        fields = {"action": "dismissed", **chosen, f"item-{other.item_id}": other.version}
+        reply = visitor.forge(inbox_path(company), fields)
+        assert ("exist anymore" in text_of(reply), "Foreign" in reply.text) == (True, False)
+        assert statuses([found[0], other]) == ["dismissed", "open"]
+        assert visitor.forge(inbox_path(world.company()), fields).status == 404
+
+    def test_a_member_can_decide_about_fifty_findings_at_once(self, browser, world, company):
+        found = [world.finding(company, title=f"Finding {number}") for number in range(50)]
+        browser.signed_in(world.member(company).user_id)
+        reply = decide(browser, opened(browser, company), found, "Accept")
+        assert "50 findings are accepted." in text_of(reply)

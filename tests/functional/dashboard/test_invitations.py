@@ -12,11 +12,11 @@ from controlplane.platform.core import clock
 from controlplane.platform.core.ids import InvitationId, MemberId
 from controlplane.platform.core.roles import Role
 from controlplane.platform.table import keys
-from controlplane.platform.table.table import Delete, Put, table
+from controlplane.platform.table.table import Delete, table
 from dashboard.account.invitations import BLOCKED_PER_PAGE, ON_PAGE
 from tests.support import invariants
 from tests.support.browser import Browser, text_of
-from tests.support.calls import before_the_transaction, intercepted
+from tests.support.calls import intercepted
 from tests.support.reply import Reply
 from tests.support.table import PREPARED
 from tests.support.world import Company, Person
@@ -136,13 +136,6 @@ class TestAnswered:
         assert visitor.press("Accept", on=page).status == 404
         assert owners(company) == (2 if role == "owner" else 1)
 
-    def test_an_organization_that_is_deleted_concurrently_gets_no_member(self, visitor, company, person):
-        invite(visitor, company, person.email)
-        organization = Delete(keys.organization(company.organization_id))
-        with before_the_transaction(table.client, lambda: table.delete(organization, PREPARED)):
-            assert answer(visitor, "Accept").status == 404
-        assert role_of(person, company) is None
-
     def test_accepting_as_a_member_keeps_the_role_and_removes_the_invitation(self, visitor, company, person, world):
         invite(visitor, company, person.email, "owner")
         world.member(company, "member", person)
@@ -169,15 +162,6 @@ class TestRefused:
         assert self._post(visitor, action, expiring) == 404
         assert role_of(person, company) is None
 
-    @pytest.mark.parametrize("ended", ["invitation", "lock"])
-    def test_an_invitation_that_ends_concurrently_returns_404(self, visitor, company, person, action, ended):
-        made = InvitationId.stored(invite(visitor, company, person.email))
-        lock = keys.invitee(person.email, company.organization_id)
-        gone = Delete(keys.invitation(*made.location) if ended == "invitation" else lock)
-        with before_the_transaction(table.client, lambda: table.delete(gone, PREPARED)):
-            assert self._post(visitor, action, made) == 404
-        assert role_of(person, company) is None
-
 
 class TestInviter:
     @pytest.mark.parametrize("is_member", [True, False])
@@ -192,20 +176,15 @@ class TestInviter:
         assert (reply.status, text in text_of(reply)) == (409, True)
         assert (table.get(keys.invitation(*InvitationId.stored(made).location)) is None) is is_member
 
-    def test_an_owner_invitation_requires_that_its_inviter_is_still_an_owner(self, visitor, company, person, world):
-        second = world.member(company, "owner")
-        made = invite(visitor, company, person.email, "owner", by=second)
-        own = table.get(keys.membership(second.user_id, company.organization_id))
-        table.put(Put({**own, "role": "admin"}), PREPARED)
-        reply = accept(visitor, made)
-        assert (reply.status, VOID in text_of(reply)) == (409, True)
-        assert (role_of(person, company), owners(company)) == (None, 2)
-
-    @pytest.mark.parametrize("role", ["member", "admin"])
-    def test_an_invitation_of_a_removed_or_demoted_admin_is_void(self, visitor, company, person, world, role):
-        second = world.member(company, "admin")
+    @pytest.mark.parametrize(
+        ("inviter", "role", "changes"),
+        [("admin", "member", ["member", None]), ("admin", "admin", [None]), ("owner", "owner", ["admin", None])],
+    )
+    def test_an_invitation_is_void_if_its_inviter_left_or_was_demoted(  # noqa: PLR0917
+        self, visitor, company, person, world, inviter, role, changes
+    ):
+        second = world.member(company, inviter)
         invitation_id = invite(visitor, company, person.email, role, by=second)
-        changes: list[Role | None] = ["member", None]
         for change in changes:
             give(visitor, company, second, change)
             text = text_of(visitor.get("/invitations"))
@@ -321,13 +300,6 @@ class TestManyInvitations:
         assert flooded.offers("Accept") == ON_PAGE
         flooded.follow(flooded.press("Decline", near="Acme 000"))
         assert flooded.offers("Accept") == ON_PAGE
-
-    def test_void_invitations_dont_hide_valid_ones(self, flooded, company):
-        memberships = (keys.membership(company.owner.user_id, f"org_{it:016d}") for it in range(self.COUNT))
-        table.delete_all([*memberships], PREPARED)
-        assert "invites you to be a member" in text_of(flooded.get("/invitations"))
-        assert flooded.offers("Accept") == 1
-        assert "1 invitation is waiting for you" in text_of(flooded.get("/"))
 
     def test_void_invitations_are_no_further_ones_unless_not_all_were_read(self, flooded, company, monkeypatch):
         inviters = [

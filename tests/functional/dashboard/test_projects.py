@@ -1,25 +1,24 @@
 """The pages of projects: lists, one and its consent, forms that create, change, and delete one, and its vendors."""
 
 import re
-from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
 
 from controlplane.billing import store as billing
 from controlplane.findings import vendors
+from controlplane.findings.code_uses import FoundVendor, record_uses
+from controlplane.findings.items import CodeUse, VendorPlace
 from controlplane.platform.core.ids import ProjectId
+from controlplane.platform.core.regions import parse_regions
 from controlplane.platform.core.settings import settings
-from controlplane.platform.table.table import table
 from controlplane.projects import audits
 from controlplane.projects import store as projects
-from controlplane.projects.changes import ProjectChange, update_project
-from controlplane.projects.items import Address, ProjectItem
+from controlplane.projects.items import ProjectItem
 from scripts.rule_texts import SNIPPETS, describe_snippets
 from tests.functional.dashboard.conftest import HOSTILE, pages_in, pages_of
 from tests.functional.projects.builders import add_audits, make_project
 from tests.support.browser import Browser, text_of
-from tests.support.calls import before_the_transaction
 from tests.support.cleanup import finish_deletions
 from tests.support.reply import Reply
 from tests.support.world import Company
@@ -41,16 +40,6 @@ def rename(browser: Browser, company: Company, project: dict, name: str) -> None
     assert browser.api.patch(path, company.owner.token, json_body={"projectName": name}).status == 200
 
 
-def addresses_in(value: Any) -> list[str]:
-    """Returns every `dashboardUrl` and `dashboardURL` in the response, at any depth."""
-    if isinstance(value, list):
-        return [address for item in value for address in addresses_in(item)]
-    if not isinstance(value, dict):
-        return []
-    own = [item for name, item in value.items() if name.lower() == "dashboardurl"]
-    return own + [address for item in value.values() for address in addresses_in(item)]
-
-
 class TestShown:
     def test_the_dashboard_urls_of_a_response_lead_to_the_project_and_its_consent(self, visitor, company):
         project = created(visitor, company)
@@ -60,7 +49,7 @@ class TestShown:
             (told["dashboardUrl"], ("Shop", project["id"], "Europe (Frankfurt)", "shop.example.com Primary")),
             (
                 consent["dashboardURL"],
-                (consent["instanceId"], consent["branding"], f"version {settings.consent_runtime_version}"),
+                (consent["instanceId"], consent["branding"], f"Version {consent['backendVersion']}"),
             ),
         ):
             reply = visitor.get(path_of(address))
@@ -68,16 +57,16 @@ class TestShown:
                 assert text in text_of(reply)
             assert f'href="{path_of(told["consent"]["dashboardUrl"])}"' in reply.text
 
-    def test_each_tab_leads_to_its_page(self, visitor, company):
-        visitor.get(path_of(created(visitor, company)["dashboardUrl"]))
-        for tab, heading in (
-            ("Consent", "Consent of Shop"),
-            ("Vendors", "Vendors of Shop"),
-            ("Settings", "Settings of Shop"),
-            ("Overview", "Shop"),
-        ):
-            reply = visitor.press(tab, near="Consent Vendors")
-            assert (reply.status, f"<h1>{heading}</h1>" in reply.text) == (200, True)
+    def test_each_tab_leads_to_the_page_that_it_names_and_marks_it(self, visitor, project, company):
+        own = f"/organizations/{company.slug}/projects/{project.slug}"
+        tabs = re.findall(
+            r'<li><a href="([^"]+)"[^>]*>(\w+)</a>', visitor.get(own).text.partition('label="Project"')[2]
+        )
+        assert [name for _, name in tabs[:4]] == ["Overview", "Consent", "Vendors", "Settings"]
+        for path, name in tabs[:4]:
+            shown = visitor.get(path).text
+            assert f'<a href="{path}" aria-current="page">{name}</a>' in shown
+            assert f"<h1>{'' if name == 'Overview' else name + ' of '}Shop</h1>" in shown
 
     def test_the_consent_page_tells_consent_entries_from_audited_websites(self, visitor, company):
         project = created(visitor, company, websites=["shop.example.com", "audited.example.com"])
@@ -141,31 +130,6 @@ class TestRenamed:
         assert {visitor.get(address).status for address in addresses} == {404}
         finish_deletions()
         assert {visitor.get(address).status for address in addresses} == {404}
-
-
-class TestAddresses:
-    def test_every_dashboard_url_of_every_response_is_a_page(self, visitor, company):
-        api, token = visitor.api, company.owner.token
-        project = created(visitor, company)
-        path = f"/v1/projects/{project['id']}"
-        older = {"name": "Blog", "region": "eu-central", "consent": {"trustedOrigins": ["https://blog.example.com"]}}
-        replies = [
-            api.get("/v1/projects", token),
-            api.get(path, token),
-            api.get(f"{path}/consent", token),
-            api.post("/v1/projects", token, json_body=older),
-            api.patch(path, token, json_body={"projectName": "Store"}),
-            api.get(path, token),
-        ]
-        addresses = {address for reply in replies for address in addresses_in(reply.body)}
-        assert {path_of(address).rpartition("/projects/")[2] for address in addresses} == {
-            *("shop", "shop/consent", "store", "store/consent", "blog", "blog/consent"),
-        }
-        for address in addresses:
-            reply = visitor.get(path_of(address))
-            if reply.status == 307:
-                reply = visitor.get(reply.headers["location"])
-            assert reply.status == 200, address
 
 
 path = pages_in("projects")
@@ -271,17 +235,6 @@ class TestSettings:
         reply = forge_change(visitor, company, project, "brand", branding="none")
         assert (reply.status, "To change the plan" in text_of(reply)) == (402, True)
 
-    def test_adding_a_website_keeps_what_another_person_adds_at_the_same_time(self, visitor, company, project):
-        visitor.get(path(company, "/shop/settings"))
-
-        def add():
-            added: ProjectChange = {"added_websites": [Address("b.example.net", "domain")]}
-            update_project(project, added, may_remove_websites=False)
-
-        with before_the_transaction(table.client, add):
-            visitor.press("Add", fill={"Add websites": "a.example.net"})
-        assert stored(project).trusted_origins == ["example.com", "b.example.net", "a.example.net"]
-
     def test_a_member_changes_what_the_api_allows_and_removes_nothing(self, browser, company, project, world):
         browser.signed_in(world.member(company).user_id)
         shown = browser.get(path(company, "/shop/settings"))
@@ -324,23 +277,51 @@ class TestVendors:
         for wrong in ({"vendor_id": HOSTILE, "decision": "ignore"}, {"vendor_id": "segment", "decision": "maybe"}):
             reply = visitor.forge(at, wrong)
             assert (reply.status, "<script>alert" in reply.text) == (400, False)
+        unknown = visitor.forge(at, {"vendor_id": "never-seen", "decision": "approve"})
+        assert (unknown.status, "the catalog doesn't have it" in text_of(unknown)) == (404, True)
+
+    def test_a_vendor_of_the_code_shows_where_it_is_and_whether_it_waits(self, visitor, company, project):
+        places = (VendorPlace(HOSTILE, False), VendorPlace("b.js", True), VendorPlace("package.json", package="hj"))
+        use = CodeUse("rep_1", "shop", "scn_1", "2026-03-04T05:00:00.000Z", "https://github.com/acme/shop/blob/1f")
+        found = {"hotjar": FoundVendor("Hotjar", "session-replay", places)}
+        record_uses(project.project_id, use, found, lambda _: True)
+        shown = visitor.get(path(company, "/shop/vendors"))
+        assert f"In shop, as of the scan of March 4, 2026 : {HOSTILE} doesn't wait for consent" in text_of(shown)
+        assert "b.js waits for consent package.json names hj" in text_of(shown)
+        assert "Hotjar Undecided Before consent Session replay" in text_of(shown)
+        assert ("https://github.com/acme/shop/blob/1f/b.js" in shown.text, "<script>alert" in shown.text) == (
+            True,
+            False,
+        )
+        gone = use._replace(scan_id="scn_2", scanned_at="2026-03-05T05:00:00.000Z")
+        record_uses(project.project_id, gone, {}, lambda _: True)
+        shown = text_of(visitor.get(path(company, "/shop/vendors")))
+        assert ("The scan of March 5, 2026 no longer found it in shop." in shown, "Before consent" in shown) == (
+            True,
+            False,
+        )
 
     def test_vendors_are_listed_in_pages(self, visitor, company, project, person, monkeypatch):
         monkeypatch.setattr("dashboard.projects.pages.VENDORS_PER_PAGE", 2)
-        for vendor in ("a", "b", "c"):
+        for vendor in ("heap", "hotjar", "segment"):
             vendors.decide_vendor(project, vendor, "approved", person.user_id)
         first = path(company, "/shop/vendors")
-        seen = [it for page in pages_of(visitor, first) for it in re.findall(r"<h2>([abc])</h2>", page.text)]
-        assert seen == ["a", "b", "c"]
+        seen = [it for page in pages_of(visitor, first) for it in re.findall(r"<h2>([a-z]+)</h2>", page.text)]
+        assert seen == ["heap", "hotjar", "segment"]
         assert visitor.get(f"{first}?after=%F0%9F").status == 400
 
 
 def test_the_consent_code_uses_the_instances_own_address(visitor, company, project, monkeypatch):
-    monkeypatch.setitem(settings.__dict__, "consent_runtime_base_url", "https://consent.example.com")
+    regions = parse_regions("eu-central|Frankfurt|https://consent.example.com")
+    monkeypatch.setitem(settings.__dict__, "regions", regions)
     shown = visitor.get(path(company, "/shop/consent"))
     assert f"backendURL: 'https://consent.example.com/{project.consent.instance_id}'" in text_of(shown)
-    monkeypatch.setitem(settings.__dict__, "consent_runtime_base_url", None)
-    assert "mode: 'offline'" in text_of(visitor.get(path(company, "/shop/consent")))
+    monkeypatch.setitem(settings.__dict__, "regions", parse_regions("us-east|Virginia"))
+    offline = text_of(visitor.get(path(company, "/shop/consent")))
+    assert "mode: 'offline'" in offline
+    assert f"https://api.assent.test/v1/consent-instances/{project.consent.instance_id}" in offline
+    assert "Region eu-central" in offline
+    assert "everything is stored in the AWS region eu-central-1" in offline
     assert SNIPPETS.read_text() == describe_snippets(), "run python -m scripts.rule_texts"
 
 

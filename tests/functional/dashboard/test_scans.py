@@ -10,7 +10,7 @@ import pytest
 from controlplane.code_host import repositories
 from controlplane.code_host.items import Link, RepositoryItem
 from controlplane.findings import inbox
-from controlplane.findings.items import Fix
+from controlplane.findings.fixes import Edit, Fix
 from controlplane.platform.core import ids
 from controlplane.platform.core.ids import ScanId
 from controlplane.platform.table.stored import to_map
@@ -94,6 +94,21 @@ class TestStatus:
         assert "This scan has no inventory of vendors." in failed
         assert not any("Findings" in shown for shown in (text_of(reply), canceled, failed))
 
+    def test_an_open_scan_is_canceled_with_its_button_until_it_publishes(self, visitor, company, repository):
+        scan = make_scan(repository, status="queued")
+        show(visitor, company, scan.scan_id)
+        reply = visitor.press("Cancel this scan")
+        assert (reply.status, reply.headers["location"].rpartition("/")[2]) == (303, f"{scan.scan_id}?done=canceled")
+        shown = text_of(visitor.get(reply.headers["location"]))
+        assert "This scan was canceled: A member of the organization canceled it." in shown
+        assert visitor.offers("Cancel this scan") == 0
+        running = make_scan(repository, status="running")
+        before = show(visitor, company, running.scan_id)
+        change(running, progress=to_map(Progress("publish", "running", 3)))
+        late = visitor.press("Cancel this scan", on=before)
+        assert (late.status, visitor.offers("Cancel this scan")) == (409, 0)
+        assert "An attempt has begun to publish findings, so the scan can't be canceled anymore." in text_of(late)
+
     def test_a_running_scan_names_its_stage_until_it_ends(self, visitor, company, repository):
         scan = make_scan(repository, status="running")
         stages = {
@@ -140,6 +155,18 @@ class TestFindings:
         assert '<span class="is-string">&#34;a.js&#34;</span>' in reply.text
         assert re.findall(r'data-line="(\d+)"', reply.text) == ["1"]
         assert f'href="{issue.location.permalink}"' in reply.text
+
+    def test_a_finding_links_to_the_page_of_its_rule(self, visitor, company, repository):
+        scan = full_scan(repository, [replace(ISSUES[0], rule_id="embedded-media")])
+        shown = show(visitor, company, scan.scan_id).text
+        assert '<a href="https://api.assent.test/docs/rules/embedded-media">About this rule</a>' in shown
+
+    def test_the_edits_of_a_finding_are_shown_as_a_diff(self, visitor, company, repository):
+        fix = Fix("Waits.", "html", "", edits=(Edit("src/app.tsx", 1, "load()", "later(load)"),))
+        scan = full_scan(repository, [replace(ISSUES[0], fix=fix)])
+        reply = show(visitor, company, scan.scan_id)
+        assert "@@ -1 +1 @@ -load() +later(load) Copy the diff" in text_of(reply)
+        assert f'data-copy="fix-{ISSUES[0].fingerprint}"' in reply.text
 
     def test_only_readable_findings_are_shown_in_order_of_urgency(self, visitor, company, repository):
         preview = make_scan(repository, issues=ISSUES)
@@ -234,7 +261,7 @@ class TestVendors:
 class TestHostileText:
     def test_texts_of_the_repository_are_escaped(self, visitor, company, repository):
         place = replace(ISSUES[0].location, path=HOSTILE, snippet=HOSTILE)
-        fix = Fix(HOSTILE, "html", HOSTILE, (HOSTILE,))
+        fix = Fix(HOSTILE, "html", HOSTILE, (HOSTILE,), (Edit(HOSTILE, 1, HOSTILE, HOSTILE * 2),))
         issue = replace(ISSUES[0], title=HOSTILE, description=HOSTILE, remediation=HOSTILE, location=place, fix=fix)
         scan = full_scan(repository, [issue])
         take_inventory(

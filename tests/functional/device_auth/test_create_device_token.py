@@ -4,8 +4,6 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-import pytest
-
 from controlplane.people import device_approvals
 from controlplane.platform.core import tokens
 from controlplane.platform.core.settings import settings
@@ -26,7 +24,7 @@ from tests.functional.device_auth.devices import (
     request_code,
     works,
 )
-from tests.support.api import FORM, Api, Reply
+from tests.support.api import Api, Reply
 from tests.support.calls import intercepted, refused
 from tests.support.each import each
 from tests.support.logs import captured_logs
@@ -172,14 +170,6 @@ def test_a_code_works_until_its_last_second_and_then_returns_401(api, approved, 
         now.advance(60)
 
 
-@pytest.mark.usefixtures("switched_off")
-@each("path", [TOKEN, REVOKE])
-def test_the_disabled_feature_looks_exactly_like_an_unknown_path(api, path):
-    unknown = api.post("/v1/auth/device/nowhere").text
-    assert api.post(path, json_body={}).text == unknown
-    assert api.post(path, raw_body=b"token=x", headers={"Content-Type": FORM}).text == unknown
-
-
 @each(
     ("waits", "is_early"),
     [
@@ -203,19 +193,13 @@ def test_redeeming_a_code_twice_revokes_its_tokens(seconds, api, person, now):
     newer = refresh(api, pair["refreshToken"]).data
     device_approvals.deny(denied.user_code, person.user_id)
     assert refusal(denied.redeem()) == (403, "FORBIDDEN", "access_denied")
+    assert denied.redeem_by_form().body["error"] == "access_denied"
     now.advance(seconds)
     for _ in range(2):
         assert refusal(device.redeem()) == (409, "CONFLICT", "used")
     assert device.redeem_by_form().body["error"] == "invalid_grant"
     assert [works(api, it["accessToken"]) for it in (pair, newer, kept)] == [False, False, True]
     assert refresh(api, newer["refreshToken"]).status == 401
-
-
-def test_a_denied_device_gets_403_and_no_tokens(api, pending, person):
-    device_approvals.deny(pending.user_code, person.user_id)
-    assert refusal(pending.redeem()) == (403, "FORBIDDEN", "access_denied")
-    assert pending.redeem_by_form().body["error"] == "access_denied"
-    assert stored_items("FAMILY#") == []
 
 
 def test_an_address_can_send_thirty_requests_a_minute(api, now):

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from controlplane.people import credential_index, device, device_approvals, revocations, token_families
+from controlplane.people import device, device_approvals, token_families
 from controlplane.people.device import LIFE_SECONDS
 from controlplane.people.device_approvals import PEOPLE_PER_CODE, UnknownUserCode
 from controlplane.people.token_families import REFRESH_SECONDS
@@ -136,13 +136,6 @@ class TestRequest:
         assert device_approvals.withdraw(request_item.digest, person.user_id) is not None
         assert device_approvals.withdraw(request_item.digest, other.user_id) is None
         assert get_request(approved.device_code).status == "redeemed"
-
-    def test_an_approval_that_is_denied_during_its_erasure_is_erased(self, approved, request_item, person):
-        entries = credential_index.list_credentials(person.user_id, 25, None).items
-        (entry,) = revocations.find_stored(it for it in entries if it.request_digest == request_item.digest)
-        with before_the_transaction(table.client, lambda: device_approvals.deny(approved.user_code, person.user_id)):
-            revocations.erase(entry)
-        assert device.find_by_digest(request_item.digest) is None
 
 
 class TestUserCode:

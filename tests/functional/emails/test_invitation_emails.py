@@ -9,11 +9,9 @@ from botocore.exceptions import ClientError
 from controlplane.notify import subscriptions
 from controlplane.platform.core import clock
 from controlplane.platform.core.settings import settings
-from controlplane.platform.queues.messages import Queue
 from controlplane.platform.table import keys
 from controlplane.platform.table.table import Delete, table
 from emails.delivery import ses
-from sweeper.service import sweep
 from tests.functional.emails.conftest import DAY, GRACE, Office
 from tests.support.browser import Browser, text_of
 from tests.support.each import each
@@ -41,13 +39,6 @@ class TestSending:
         browser.get(link)
         assert "You are now a member of Acme, as admin" in text_of(browser.follow(browser.press("Accept")))
         assert office.post.work(3600) == []
-
-    def test_its_message_waits_for_no_delivery_to_a_webhook(self, office, now):
-        """Deliveries have another queue: emails leave even if no worker takes them."""
-        office.invite()
-        now.advance(1)
-        sweep()
-        assert [letter.queue_url for letter in office.post.sqs.letters] == [Queue.EMAILS.url]
 
     def test_no_address_is_in_a_message_or_a_log(self, office):
         post = office.post

@@ -190,6 +190,24 @@ class TestDecision:
         assert (intake.vendor["state"], intake.vendor["lastSeenAt"]) == ("ignored", "2026-03-04T06:00:00.000Z")
         assert (intake.item["itemId"], intake.item["status"]) == (found, "resolved")
 
+    def test_an_approved_vendor_must_still_wait_for_consent(self, intake, now):
+        intake.detect(beforeConsent=True)
+        assert "even if it is approved" in intake.item["summary"]
+        decide_vendor(intake, "approved")
+        statuses = [intake.item["status"]]
+        for minute, before_consent in enumerate((False, True, False)):
+            now.advance(3600)
+            intake.detect(observedAt=f"2026-03-04T{6 + minute:02d}:00:00Z", beforeConsent=before_consent)
+            statuses.append(intake.item["status"])
+        # Another page, or a returning visitor, doesn't show that the vendor waits now.
+        assert statuses == ["resolved", "resolved", "open", "open"]
+        assert (intake.item["title"], intake.item["priority"]) == ("Segment loads before consent", "P1")
+        decide_vendor(intake, "approved")
+        assert intake.item["status"] == "resolved"
+        decide_vendor(intake, "ignored")
+        intake.detect(observedAt="2026-03-04T09:00:00Z", beforeConsent=True)
+        assert (intake.item["status"], intake.vendor["state"]) == ("resolved", "ignored")
+
     def test_a_decision_between_read_and_write_is_kept(self, intake):
         with before_the_transaction(table.client, lambda: decide_vendor(intake, "approved")):
             intake.detect()

@@ -7,7 +7,7 @@ import pytest
 
 from controlplane.code_host.github import client, connecting, reviews
 from controlplane.code_host.github.errors import HostUnavailable, InvalidName, Refused, RepositoryGone
-from controlplane.code_host.github.reviews import Annotation, CheckState
+from controlplane.code_host.github.reviews import Annotation, CheckState, ReviewComment
 from local.github.setup import DEMO_BRANCH, DEMO_FILES, DEMO_OWNER, installation_id
 from local.github.stand_in import PERMISSIONS
 from tests.functional.github.conftest import CREATE, DEMO, INSTALLATION, TOKENS, rename
@@ -48,6 +48,11 @@ def send_every_request(code_host) -> None:
     comment_id = reviewing.create_comment(*DEMO, 2, "Text")
     reviewing.find_comment(*DEMO, 2, "Text")
     reviewing.update_comment(*DEMO, comment_id, "Other text")
+    lines = reviewing.list_hunks(*DEMO, 2)["new.js"]
+    assert lines == [range(1, 2)]
+    suggestion = ReviewComment("new.js", 1, 1, "Text")
+    review_id = reviewing.create_review(*DEMO, 2, head, "Text and marker", [suggestion])
+    assert reviewing.find_review(*DEMO, 2, "marker") == review_id
     client.get_transport.cache_clear()
     connecting._app.cache_clear()
 
@@ -75,7 +80,7 @@ class TestRepository:
         host = code_host.host()
         assert host.get_repository("demo-shop", "old-name").name == "storefront"
         assert host.create_issue("demo-shop", "old-name", "Title", "Body").number == 1
-        assert len(code_host.stand_in.issues.list(*DEMO)) == 1
+        assert len(code_host.stand_in.list_issues(*DEMO)) == 1
 
 
 class TestNames:
@@ -149,7 +154,7 @@ class TestIssues:
 
     def test_issues_are_listed_over_all_pages_which_are_only_requested_as_they_are_read(self, code_host, now):
         for number in range(205):
-            code_host.stand_in.issues.create(*DEMO, f"Issue {number}", None, [])
+            code_host.stand_in.create_issue(*DEMO, f"Issue {number}", None, [])
         found = code_host.host().list_issues_since(*DEMO, now.seconds)
         first = next(found)
         assert len(code_host.exchanges) == 1 + 1
@@ -159,9 +164,9 @@ class TestIssues:
         assert len(code_host.exchanges) == 1 + 3
 
     def test_older_issues_and_issues_that_the_list_lacks_are_left_out(self, code_host, now):
-        code_host.stand_in.issues.create(*DEMO, "Old", None, [])
+        code_host.stand_in.create_issue(*DEMO, "Old", None, [])
         now.advance(1000)
-        code_host.stand_in.issues.create(*DEMO, "New", None, [])
+        code_host.stand_in.create_issue(*DEMO, "New", None, [])
         code_host.stand_in.faults.list_lag_seconds = 30
         host = code_host.host()
         assert list(host.list_issues_since(*DEMO, now.seconds)) == []

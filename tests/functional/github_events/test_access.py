@@ -8,7 +8,7 @@ import pytest
 
 from controlplane.code_host import installations, repositories
 from controlplane.code_host.github import connecting
-from controlplane.code_host.github.errors import AppKeyUnreadable, AppNotConfigured
+from controlplane.code_host.github.errors import AppKeyUnreadable, AppNotConfigured, HostUnavailable, Refused
 from controlplane.code_host.items import HostedRepository, RepositoryItem
 from controlplane.platform.core import clock
 from controlplane.platform.queues import messages
@@ -189,35 +189,8 @@ class TestConcurrentChanges:
 
 
 class TestRetries:
-    def test_an_event_is_processed_after_an_hour_without_github(self, events, repository, code_host, sqs, now):
-        code_host.stand_in.faults.removed.add("/".join(DEMO))
-        started = now()
-        down = "POST /app/installations/{installation_id}/access_tokens"
-        events.send("installation")
-        while now() < started + 3_600:
-            code_host.stand_in.faults.add(down, *[Fault(503)] * 3)
-            events.work()
-            code_host.stand_in.faults.take(down)
-            now.advance(600)
-            swept(messages.resend)
-        while code_host.stand_in.faults.take(down):
-            pass
-        events.work()
-        assert read(repository).access_lost_at is not None
-        assert sqs.at(Queue.GITHUB_EVENTS.dead_letters_url) == []
-
-    def test_an_event_waits_until_a_rejected_key_is_replaced(self, events, repository, code_host, sqs, now):
-        code_host.stand_in.faults.removed.add("/".join(DEMO))
-        operation = "POST /app/installations/{installation_id}/access_tokens"
-        code_host.stand_in.faults.add(operation, *[Fault(401)] * 2)
-        events.take("installation")
-        assert read(repository).access_lost_at is None
-        now.advance(301)
-        events.work()
-        assert read(repository).access_lost_at is not None
-
-    @pytest.mark.parametrize("failure", [AppKeyUnreadable, AppNotConfigured])
-    def test_an_event_waits_longer_than_the_queue_for_a_key_that_can_be_read(  # noqa: PLR0917
+    @pytest.mark.parametrize("failure", [AppKeyUnreadable, AppNotConfigured, HostUnavailable, Refused(401)])
+    def test_an_event_waits_longer_than_the_queue_for_github_and_for_a_key_that_works(  # noqa: PLR0917
         self, failure, events, repository, code_host, sqs, now
     ):
         code_host.stand_in.faults.removed.add("/".join(DEMO))

@@ -19,7 +19,7 @@ from controlplane.platform.table.table import Put, Update, table
 from controlplane.scans import queue as scan_starts
 from controlplane.scans import reads
 from controlplane.scans.findings import FindingItem
-from controlplane.scans.items import Cause, Comparison, Coverage, QueuedScan, ScanItem
+from controlplane.scans.items import Cause, Comparison, Coverage, Failure, QueuedScan, ScanItem
 from github_events import outcomes
 from local.github.records import CheckRun, Comment
 from tests.functional.github_events.conftest import DEMO, INSTALLATION, Events, connect
@@ -34,6 +34,7 @@ from tests.support.world import table_dump
 
 TRACKER = '<script async src="https://www.googletagmanager.com/gtag/js?id=G-1"></script>'
 PAGE = f"<!doctype html><html><head>{TRACKER}</head><body></body></html>"
+WAITING = '<script type="text/plain" data-cookiecategory="analytics"'
 CHECKS = "POST /repos/{owner}/{repo}/check-runs"
 COMMENTS = "POST /repos/{owner}/{repo}/issues/{issue_number}/comments"
 
@@ -99,6 +100,8 @@ class TestScan:
         (comment,) = comments(code_host)
         assert "**Fixed**" in comment.body
         assert "new.html" in comment.body
+        (review,) = code_host.stand_in.reviews.read(*DEMO).reviews
+        assert review.comments[0]["body"].endswith(f"\n\n```suggestion\n{PAGE.replace('<script', WAITING)}\n```")
 
         # A newer commit changes the same comment, and gets a check run of its own.
         code_host.stand_in.push(*DEMO, number, {"new.html": "<!doctype html>"})
@@ -214,7 +217,7 @@ class TestReport:
         comment = self.reported(repository, new=[make_issue(path=f"a`{image}`.html")], coverage=coverage).comment
         assert "**This scan is incomplete**: the repository is larger than a scan reads." in comment
         assert comment.count("evil.example") == 1
-        assert f"(`a'{image}'.html`, line 1)" in comment
+        assert f"(``a`{image}`.html``, line 1)" in comment
         outcome = self.reported(repository, new=[make_issue(it, path=f"{it}/{'x' * 2_000}") for it in range(1, 51)])
         assert len(outcome.state.summary) <= 65_535
         assert len(outcome.comment) <= 65_535
@@ -233,10 +236,26 @@ class TestNewest:
         newer, older = scans_of(reviewed)
         assert (older.status, newer.status) == ("canceled", "completed")
         assert newer.head_commit_sha == pushed.head
+        reason = f"Commit {pushed.head[:7]} was pushed, and its scan replaces this one."
+        assert older.failure == Failure("SUPERSEDED", reason)
         assert [(it.status, it.conclusion) for it in checks(code_host)] == [
             ("completed", "cancelled"),
             ("completed", "neutral"),
         ]
+
+    def test_a_person_cancels_the_scan_and_the_check_says_so(self, events, reviewed, code_host, *, api, company, now):
+        number = open_one(code_host)
+        events.take("pull_request", number)
+        events.work(Queue.SCAN_PREPARATION, Queue.GITHUB_EVENTS)
+        (scan,) = scans_of(reviewed)
+        reply = api.post(f"/v1/code-audit/scans/{scan.scan_id}/cancel", company.owner.token)
+        assert (reply.status, reply.data["trigger"]) == (200, "pull_request")
+        now.advance(61)
+        swept(messages.resend)
+        events.scan()
+        (check,) = checks(code_host)
+        assert (check.conclusion, check.output["summary"]) == ("cancelled", reply.data["failure"]["message"])
+        assert comments(code_host) == []
 
     def test_duplicates_and_late_events_change_nothing(self, events, reviewed, code_host):
         number = open_one(code_host)
@@ -354,18 +373,6 @@ class TestStored:
 
 
 class TestFailures:
-    @pytest.mark.parametrize("takes_effect", [True, False])
-    def test_what_may_have_been_created_is_searched_for(self, takes_effect, events, reviewed, code_host, now):
-        lost = Fault(502, takes_effect=takes_effect)
-        code_host.stand_in.faults.add(CHECKS, lost)
-        code_host.stand_in.faults.add(COMMENTS, lost)
-        events.take("pull_request", open_one(code_host))
-        for _ in range(6):
-            events.scan()
-            now.advance(61)
-        assert len(checks(code_host)) == len(comments(code_host)) == 1
-        assert checks(code_host)[0].status == "completed"
-
     def test_the_scan_is_started_again_after_an_hour_without_github(self, events, reviewed, code_host, sqs, now):
         events.take("pull_request", open_one(code_host))
         down = "GET /repos/{owner}/{repo}/pulls/{pull_number}"

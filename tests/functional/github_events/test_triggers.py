@@ -1,9 +1,17 @@
-"""Scans after pushes and on a schedule, and the state of issues."""
+"""Scans after pushes and on a schedule, the limits of an installation's requests, and the state of issues."""
+
+from types import SimpleNamespace
+
+import pytest
 
 from controlplane.code_host import installations, repositories
 from controlplane.code_host import installations as host_limits
+from controlplane.code_host.github import client
+from controlplane.code_host.github.app_auth import Quotas
+from controlplane.code_host.github.transport import Response
 from controlplane.code_host.items import RepositoryItem
 from controlplane.code_host.pull_requests import PullRequestItem
+from controlplane.code_host.requests import within_limits
 from controlplane.erasure import deletions
 from controlplane.findings import issue_attempts
 from controlplane.findings.items import GithubIssue
@@ -11,13 +19,13 @@ from controlplane.platform.core.ids import RepositoryId, ScanRequestId
 from controlplane.platform.core.schedules import next_run
 from controlplane.platform.queues.messages import Queue, ref_digest
 from controlplane.platform.table import keys
-from controlplane.platform.table.table import Delete, Put, table
+from controlplane.platform.table.table import Delete, Put, Update, table
 from controlplane.scans import execution, failures, queue, reads, requests
 from controlplane.scans import queue as scan_starts
 from controlplane.scans.items import Cause, QueuedScan, ScanItem, Work
 from tests.functional.github_events.conftest import DEMO, Events, connect
 from tests.support.audits import describe, end_scan, make_scan, stored_repository
-from tests.support.calls import before_the_transaction
+from tests.support.calls import before, before_the_transaction
 from tests.support.code_host import SHA
 from tests.support.each import each
 from tests.support.sweeping import swept
@@ -49,9 +57,16 @@ class TestPush:
             assert prepared_scans(events, repository) == [("push", head)]
         assert swept(scan_starts.start_queued) == 0
 
-    def test_the_newest_commit_waits_while_a_scan_is_active(self, events, company, code_host, now):
+    @pytest.mark.parametrize(
+        ("trigger", "status"),
+        [("manual", "running"), ("push", "queued"), ("push", "running"), ("scheduled", "running")],
+    )
+    def test_the_newest_commit_waits_until_the_active_scan_is_completed(
+        self, events, company, *, trigger, status, code_host, now
+    ):
         repository = connect(company, scan_on_push=True)
-        scan = make_scan(repository, status="running")
+        scan = make_scan(repository, status=status)
+        table.update(Update(scan.key, "SET #cause = :it", None, {"it": {"trigger": trigger}}), PREPARED)
         for number in range(2):
             (file := code_host.root / "files").mkdir(exist_ok=True)
             (file / "index.html").write_text(str(number))
@@ -59,10 +74,28 @@ class TestPush:
             now.advance(1)
             events.take("push", ref=MAIN)
         assert len([it for it in table_dump() if it["pk"]["S"].startswith("SCANQUEUE#")]) == 1
+        if status == "queued":
+            execution.acquire_scan(scan.scan_id, 420)
         end_scan(scan)
+        assert reads.get_scan(scan.scan_id).status == "completed"
         assert swept(scan_starts.start_queued) == 1
         assert prepared_scans(events, repository)[0] == ("push", head)
         assert swept(scan_starts.start_queued) == 0
+
+    def test_an_event_that_is_late_leaves_the_scan_of_a_newer_commit_alone(self, events, company, code_host, now):
+        repository = connect(company, scan_on_push=True)
+
+        def push_again() -> None:
+            file = code_host.root / "index.html"
+            file.write_text("newer")
+            code_host.stand_in.repositories.commit(*DEMO, file, "Push")
+            events.take("push", ref=MAIN)
+            prepared_scans(events, repository)
+
+        events.send("push", ref=MAIN)
+        with before(table.client, lambda call: call.operation == "PutItem", push_again):  # after it has read the head
+            events.work()
+        assert reads.get_active_work(stored_repository(repository)).status == "queued"
 
     def test_other_branches_and_links_that_do_not_want_it_are_not_scanned(self, events, company, code_host):
         unwanted, other = connect(company), connect(company, scan_on_push=True, production_branch="release")
@@ -84,9 +117,7 @@ def begin_requested(repository_ids: list[RepositoryId]) -> list[Work]:
         if stored.get("activeRequestId") and not stored.get("activeScanId"):
             lease, request = requests.acquire_request(ScanRequestId.stored(stored["activeRequestId"]), 30)
             target = requests.Target(repository, repository.links[0], "main", SHA)
-            is_preview = request.cause.pull_request_number is None and not repository.preview_used
-            access = "free-preview" if is_preview else "full"
-            requests.start_scan(request, lease, target, access)
+            requests.start_scan(request, lease, target, "full")
         if stored.get("activeRequestId"):
             found.append(reads.get_active_work(stored_repository(repository)))
     return found
@@ -136,7 +167,7 @@ class TestTurns:
             running = begin_requested(ids)
             started.append({ids.index(work.repository_id) for work in running})
             for work in running:
-                failures.cancel_superseded(work)
+                failures.cancel_superseded(work, "A test.")
             now.advance(60)
         assert 3 in started[0]  # the other organization's isn't even delayed
         assert 2 in started[0] | started[1]
@@ -156,7 +187,7 @@ class TestTurns:
         for _ in range(2):
             queue_push(world.connected_repository(company))
         assert swept(scan_starts.start_queued) == 0
-        failures.cancel_superseded(reads.get_active_work(stored_repository(repository)))
+        failures.cancel_superseded(reads.get_active_work(stored_repository(repository)), "A test.")
         assert swept(scan_starts.start_queued) == 1
 
     def test_a_scan_waits_while_the_app_is_limited_or_has_no_access(self, world, now):
@@ -242,11 +273,11 @@ class TestIssues:
         self, events, repository, company, code_host, world, api
     ):
         item = world.finding(company, repository)
-        issue = code_host.stand_in.issues.create(*DEMO, "A finding", "Text", [])
+        issue = code_host.stand_in.create_issue(*DEMO, "A finding", "Text", [])
         opened = GithubIssue(issue.number, "https://github.com/demo-shop/storefront/issues/1", "2026-03-04T05:06:07Z")
         issue_attempts.complete(item.item_id, None, opened, repository.repository_id)
         for state in ("closed", "open", "closed"):
-            code_host.stand_in.issues.set_state(*DEMO, issue.number, state)
+            code_host.stand_in.set_issue_state(*DEMO, issue.number, state)
             events.take("issues", issue.number)
             shown = api.get(f"/v1/inbox/{item.item_id}", company.owner.token).data
             assert (shown["githubIssue"]["state"], shown["status"]) == (state, "open")
@@ -266,3 +297,23 @@ class TestIssues:
     def test_other_issues_are_ignored(self, events, repository, code_host):
         events.take("issues", 77)
         assert code_host.sent("GET /repos/{owner}/{repo}/issues/{issue_number}") == []
+
+
+def test_the_limit_that_ends_last_counts(now):
+    for seconds, left in ((60, 60), (30, 60), (90, 90)):
+        host_limits.limit(7, seconds)
+        assert host_limits.seconds_left(7) == left
+    assert host_limits.seconds_left(8) == 0
+    now.advance(89)
+    assert host_limits.seconds_left(7) == 1
+    now.advance(2)
+    assert host_limits.seconds_left(7) == 0
+
+
+def test_the_last_request_that_an_installation_has_is_known_to_all_workers(now, monkeypatch):
+    quotas, reset = Quotas(), str(int(now.seconds) + 60)
+    with monkeypatch.context() as patched:
+        patched.setattr(client, "get_transport", lambda: (None, SimpleNamespace(quotas=quotas)))
+        with within_limits(7):
+            quotas.note(7, Response(200, {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": reset}, None))
+    assert host_limits.seconds_left(7) == 60

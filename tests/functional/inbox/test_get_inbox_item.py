@@ -1,11 +1,13 @@
 """GET /v1/inbox/{itemId}, and the fields that GET /v1/inbox has of an item."""
 
-from controlplane.findings.items import Evidence, Fix, RuntimeVendor
+from controlplane.findings.fixes import Edit, Fix
+from controlplane.findings.items import Evidence, RuntimeVendor
 
 
 def test_a_code_finding_shows_location_reason_and_remediation(acme, world):
     repository = acme.connect(name="shop")
-    item = acme.find(repository, confidence="high", fix=Fix("Waits for consent.", "html", "<script></script>"))
+    fix = Fix("Waits for consent.", "html", "", edits=(Edit("src/a.html", 3, "<script>", "<script async>"),))
+    item = acme.find(repository, confidence="high", fix=fix)
     listed = {
         "id": item.item_id,
         "organizationId": acme.id,
@@ -27,12 +29,20 @@ def test_a_code_finding_shows_location_reason_and_remediation(acme, world):
         **listed,
         "description": "Visitors are tracked before they could say no.",
         "confidence": "high",
-        "fix": {"summary": "Waits for consent.", "language": "html", "code": "<script></script>", "packages": []},
+        "fix": {
+            "summary": "Waits for consent.",
+            "language": "html",
+            "code": "",
+            "packages": [],
+            "edits": [{"path": "src/a.html", "startLine": 3, "before": "<script>", "after": "<script async>"}],
+        },
         "remediation": "Load the tag once consent is given.",
         "references": ["https://example.com/consent"],
         "evidence": [{"description": "src/index.html, line 12", "url": permalink, "location": location}],
         "statusReason": None,
+        "dismissedUntil": None,
         "resolvedBy": None,
+        "vendorIds": [],
         "decisions": [],
         "lockedFindings": None,
     }

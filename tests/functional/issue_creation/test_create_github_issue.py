@@ -21,7 +21,7 @@ def attempts() -> list[dict]:
 
 
 class TestSuccess:
-    def test_returns_the_item_with_its_issue_which_is_shown_everywhere_at_the_top(self, opening, world):
+    def test_returns_the_item_with_its_issue_and_moves_it_to_the_top_of_every_list(self, opening, world):
         world.finding(opening.company)
         reply = opening.post(world.member(opening.company, "admin").token)
         assert (reply.status, reply.data["id"]) == (201, opening.item.item_id)

@@ -3,13 +3,15 @@
 from dataclasses import replace
 from typing import Any
 
-from controlplane.findings.items import Evidence, Fix, InboxItem
+from controlplane.findings.fixes import Edit, Fix
+from controlplane.findings.items import Evidence, InboxItem
 from controlplane.platform.core.ids import InboxItemId, RepositoryId
 from issue_creation import text
 from tests.support.each import each
 
 MARKER = "0f9c2b4d7e1a4c3f8b6d5e2a19c70b48"
 PERMALINK = "https://github.com/acme/shop/blob/1f0c2b9e/src/index.html#L12-L14"
+TAG = '<script type="text/plain"></script>'
 PLACE = Evidence(
     "src/index.html, line 12",
     PERMALINK,
@@ -90,6 +92,10 @@ Found by a code audit of assent · rule `tracker-before-consent` · priority P1
             (
                 {"fix": Fix("c15t loads it `later`.", "tsx", "<Consent>\n``` @all\n", ("@c15t/react@^2.2",))},
                 "\n\nc15t loads it `later`.\n\nNeeds `@c15t/react@^2.2`.\n\n````tsx\n<Consent>\n``` @all\n````\n",
+            ),
+            (
+                {"fix": Fix("Waits.", "html", "", edits=(Edit("a.html", 7, "<p>\n``` @all", f"<p>\n{TAG}\n" * 20),))},
+                f"Waits.\n\n````diff\n--- a/a.html\n+++ b/a.html\n@@ -7,2 +7,41 @@\n <p>\n-``` @all\n+{TAG}\n+<p>\n",
             ),
             ({"evidence": (PLACE._replace(end_line=12),)}, "`src/index.html`, line 12]"),
             ({"evidence": (PLACE._replace(snippet="\n".join(map(str, range(100)))),)}, "\n29\n…\n```"),

@@ -41,14 +41,6 @@ def test_a_client_that_isnt_the_proxy_cant_choose_its_address(trusted, source, p
     assert source in counted() <= {PROXY, ELSEWHERE}
 
 
-def test_another_header_is_ignored(proxy):
-    proxy(NETWORK, header="True-Client-IP")
-    request_code(CLIENT)
-    assert counted() == {PROXY}
-    request_code(CLIENT, name="true-client-ip")
-    assert counted() == {PROXY, CLIENT}
-
-
 def test_rejected_credentials_are_limited_by_the_clients_address(proxy, limit):
     proxy(NETWORK)
     limit(rejected_credentials_per_minute=1)

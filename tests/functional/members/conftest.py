@@ -17,6 +17,8 @@ from tests.support.world import Company, Person, World
 DAY = 86_400
 WEEK = 7 * DAY
 GRACE = "grace@example.com"
+ADMIN_REQUIRED = {"requiredRole": "admin", "role": "member"}
+OWNER_REQUIRED = {"reason": "owner_required", "requiredRole": "owner", "role": "admin"}
 
 
 class Organization:

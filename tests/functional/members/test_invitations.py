@@ -1,11 +1,155 @@
-"""GET and DELETE /v1/invitations: pending invitations, and canceling them."""
+"""Operations on invitations: create, list, and cancel."""
 
 import pytest
 
+from controlplane.organizations import invitations
+from controlplane.platform.core import ids
 from controlplane.platform.table import keys
-from controlplane.platform.table.table import table
+from controlplane.platform.table.table import Delete, Put, table
 from tests.functional.conftest import FakeClock
-from tests.functional.members.conftest import GRACE, WEEK, Organization, all_pages
+from tests.functional.members.conftest import (
+    ADMIN_REQUIRED,
+    GRACE,
+    OWNER_REQUIRED,
+    WEEK,
+    Organization,
+    all_pages,
+    check_invariants,
+)
+from tests.support.calls import before_the_transaction
+from tests.support.each import each
+from tests.support.table import PREPARED
+from tests.support.world import table_dump
+
+
+def test_an_invitation_is_pending_for_seven_days_and_names_its_inviter(acme, now):
+    reply = acme.invite("Grace.Hopper@Example.com", "admin")
+    invitation_id, owner = reply.data["id"], acme.owner
+    assert invitation_id.startswith("inv_" + acme.id[4:])
+    assert (reply.status, reply.data) == (
+        201,
+        {
+            "id": invitation_id,
+            "email": "Grace.Hopper@Example.com",
+            "role": "admin",
+            "status": "pending",
+            "createdAt": "2026-03-04T05:06:07.000Z",
+            "expiresAt": "2026-03-11T05:06:07.000Z",
+            "invitedBy": {"id": owner.user_id, "name": owner.name, "email": owner.email},
+        },
+    )
+    lock, listed = acme.lock_of("grace.hopper@example.com"), table.get(keys.invitation(acme.id, invitation_id[20:]))
+    assert lock["invitationId"] == listed["invitationId"] == invitation_id
+    assert lock["expiresAt"] == listed["expiresAt"] == int(now.seconds) + WEEK
+    longest = "a" * 64 + "@" + ".".join(["b" * 63, "c" * 63, "d" * 59, "en"])
+    assert (len(longest), acme.invite(longest).data["email"]) == (255, longest)
+
+
+@each(
+    ("caller", "allowed", "refused", "details"),
+    [
+        ("owner", ["owner", "admin", "member"], [], None),
+        ("admin", ["admin", "member"], ["owner"], OWNER_REQUIRED),
+        ("member", [], ["owner", "member"], ADMIN_REQUIRED),
+    ],
+)
+def test_owners_invite_to_every_role_and_admins_below_owner(caller, allowed, refused, details, acme):
+    person = acme.member(caller)
+    for role in allowed:
+        assert acme.invite(f"{caller}.{role}@example.com", role, by=person).data["role"] == role
+    for role in refused:
+        reply = acme.invite(f"{caller}.{role}@example.com", role, by=person)
+        assert (reply.status, reply.code) == (403, "FORBIDDEN")
+        assert details is None or reply.error["details"] == details
+        assert acme.lock_of(f"{caller}.{role}@example.com") is None
+
+
+def test_the_inviter_is_shown_as_they_were_and_has_lost_the_role_after_leaving(acme, world):
+    admin = acme.member("admin")
+    first = acme.invite(by=admin).data["invitedBy"]
+    roster = table.get(keys.member(acme.id, admin.user_id))
+    table.put(Put({**roster, "name": "Grace Hopper"}), PREPARED)
+    assert acme.call("GET", "invitations").data[0]["invitedBy"] == first
+    limits, stranger = invitations.Limits(1, 1), world.person().user_id
+    with pytest.raises(invitations.RoleLost):
+        invitations.create_invitation(acme.id, "a@b.co", "member", inviter_id=stranger, limits=limits, extra_legs={})
+
+
+def test_an_address_can_be_invited_again_once_its_invitation_has_expired_or_is_gone(acme, now):
+    first = acme.invited("Grace@example.com")
+    now.advance(WEEK - 1)
+    assert acme.invite().status == 409
+    now.advance(1)
+    second = acme.invited()
+    assert acme.pending() == [second]
+    assert table.get(keys.invitation(acme.id, first[20:])) is None
+    check_invariants()
+    now.advance(WEEK)
+    with before_the_transaction(table.client, lambda: acme.world.invitation(acme.company, GRACE)):
+        assert acme.invite().code == "CONFLICT"
+    (third,) = acme.pending()
+    acme.cancel(third)
+    table.delete(Delete(keys.invitation(acme.id, acme.invited()[20:])), PREPARED)
+    assert acme.invite().status == 201
+
+
+def test_an_id_that_is_taken_is_replaced(acme, monkeypatch):
+    first, new_local = acme.invited(), ids.new_local
+    taken = iter([first[20:]])
+    monkeypatch.setattr(ids, "new_local", lambda: next(taken, None) or new_local())
+    acme.invite("ada@example.com")
+    listed = acme.call("GET", "invitations").data
+    assert {invitation["email"] for invitation in listed} == {GRACE, "ada@example.com"}
+
+
+# tests/unit/test_emails.py has the forms of addresses.
+@each(
+    ("email", "role", "path"),
+    [
+        (None, "member", "email"),
+        (["a@b.co"], "member", "email"),
+        ("Ada <ada@example.com>", "member", "email"),
+        ("a" * 64 + "@" + ".".join(["b" * 63, "c" * 63, "d" * 60, "en"]), "member", "email"),
+        ("a@" + "b." * 300_000 + "co", "member", "email"),
+        (GRACE, None, "role"),
+        (GRACE, "OWNER", "role"),
+        (GRACE, ["member"], "role"),
+    ],
+)
+def test_an_invalid_field_is_named_and_nothing_is_written(email, role, path, acme):
+    before = len(table_dump())
+    reply = acme.invite(email, role)
+    assert (reply.status, reply.code) == (400, "INVALID_PAYLOAD")
+    assert [problem["path"] for problem in reply.error["details"]] == [[path]]
+    assert len(table_dump()) == before
+
+
+def test_a_pending_address_is_refused_in_any_letter_case_and_only_here(acme, api, world):
+    first, other = acme.invite("gracE@example.com").data, Organization(api, world)
+    before = len(table_dump())
+    for email in (GRACE, "GRACE@EXAMPLE.COM", "Grace@example.Com"):
+        reply = acme.invite(email, "admin")
+        assert (reply.status, reply.code) == (409, "CONFLICT")
+        assert reply.error["details"] == {
+            "field": "email",
+            "reason": "already_invited",
+            "invitationId": first["id"],
+            "expiresAt": first["expiresAt"],
+        }
+    assert len(table_dump()) == before
+    assert acme.call("GET", "invitations").data == [first]
+    assert [other.invite().status, acme.invite(other.owner.email).status] == [201, 201]
+
+
+def test_the_address_of_a_member_is_refused_until_the_member_left(acme):
+    person = acme.member()
+    for email in (person.email, person.email.upper(), acme.owner.email):
+        reply = acme.invite(email)
+        assert (reply.status, reply.code) == (409, "CONFLICT")
+        assert reply.error["details"] == {"field": "email", "reason": "already_member"}
+    assert acme.pending() == []
+    acme.world.leave(acme.company, person)
+    assert acme.invite(person.email).status == 201
 
 
 def invite_guests(acme: Organization, count: int, now: FakeClock) -> list[str]:

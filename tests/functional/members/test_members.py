@@ -6,7 +6,7 @@ from controlplane.people import users
 from controlplane.platform.core.roles import Role
 from controlplane.platform.table import keys
 from controlplane.platform.table.table import Put, table
-from tests.functional.members.conftest import Organization, all_pages
+from tests.functional.members.conftest import ADMIN_REQUIRED, OWNER_REQUIRED, Organization, all_pages
 from tests.support.calls import before_the_transaction
 from tests.support.each import each
 from tests.support.table import PREPARED
@@ -93,7 +93,7 @@ def test_owners_change_every_role_and_admins_those_below_owner(caller, old, new,
         assert acme.role_of(person) == new
         return
     assert (reply.status, reply.code) == (403, "FORBIDDEN")
-    assert reply.error.get("details") == ({"reason": "owner_required"} if caller == "admin" else None)
+    assert reply.error.get("details") == (OWNER_REQUIRED if caller == "admin" else ADMIN_REQUIRED)
     assert acme.role_of(person) == old
 
 
@@ -102,7 +102,7 @@ def test_a_person_can_step_down_and_not_up(old, new, acme):
     person = acme.member(old)
     assert acme.give(person, new, by=person).data == {"updated": True}
     assert acme.role_of(person) == new
-    details = {"reason": "owner_required"} if new == "admin" else None
+    details = OWNER_REQUIRED if new == "admin" else ADMIN_REQUIRED
     assert acme.give(person, "owner", by=person).error.get("details") == details
     assert acme.role_of(person) == new
 
@@ -150,8 +150,8 @@ def test_a_former_member_and_a_former_caller_get_404_also_if_they_leave_concurre
     ("caller", "allowed", "refused", "details"),
     [
         ("owner", ["owner", "admin", "member"], [], None),
-        ("admin", ["admin", "member"], ["owner"], {"reason": "owner_required"}),
-        ("member", [], ["owner", "admin", "member"], None),
+        ("admin", ["admin", "member"], ["owner"], OWNER_REQUIRED),
+        ("member", [], ["owner", "admin", "member"], ADMIN_REQUIRED),
     ],
 )
 def test_owners_remove_everyone_and_admins_all_but_owners(caller, allowed, refused, details, acme):
@@ -196,5 +196,5 @@ def test_an_admin_neither_removes_nor_demotes_who_concurrently_becomes_an_owner(
         person = acme.member()
         with before_the_transaction(table.client, partial(acme.promote_in_the_store, person)):
             reply = act(person)
-        assert reply.error["details"] == {"reason": "owner_required"}
+        assert reply.error["details"] == OWNER_REQUIRED
         assert acme.role_of(person) == "owner"

@@ -45,7 +45,7 @@ class TestCheck:
             "appId": 1,
             "name": "assent-local",
             "url": f"{code_host.url}/apps/assent-local",
-            "permissions": ["checks write", "contents read", "issues write", "metadata read", "pull_requests read"],
+            "permissions": ["checks write", "contents read", "issues write", "metadata read", "pull_requests write"],
             "events": ["check_run", "issues", "pull_request", "push", "repository"],
         }
         assert ops("github", "check").document == app
@@ -71,7 +71,7 @@ class TestCheck:
         ("withheld", "named"),
         [
             ({"contents"}, "grant contents read."),
-            ({"checks", "pull_requests"}, "grant pull_requests read, checks write."),
+            ({"checks", "pull_requests"}, "grant pull_requests write, checks write."),
         ],
     )
     def test_names_the_permissions_that_the_installation_lacks(
@@ -103,7 +103,7 @@ class TestCheck:
     @pytest.mark.parametrize(
         ("fault", "said"),
         [
-            (app_with(READS, []), "doesn't request issues write, checks write."),
+            (app_with(READS, []), "doesn't request issues write, pull_requests write, checks write."),
             (app_with(PERMISSIONS, ["push", "issues", "repository"]), "isn't subscribed to check_run, pull_request."),
             (Fault(503, {"Retry-After": "600"}), "Try again later"),
             (Fault(403, {"Retry-After": "77"}, {"message": "You have exceeded a secondary rate limit."}), "in 77 s"),

@@ -12,8 +12,7 @@ import pytest
 
 from controlplane.platform.table.table import table
 from ops import target
-from ops.errors import Refused
-from ops.output import confirm
+from ops.output import Refused, confirm
 from ops.target import Options
 from tests.functional.ops.conftest import Ops, Stack
 from tests.support.each import each

@@ -11,7 +11,7 @@ from botocore.stub import Stubber
 
 from controlplane.platform.table import keys
 from controlplane.platform.table.table import Delete, Unrecorded, Update, table
-from ops.errors import Conflict, NotFound
+from ops.output import Conflict, NotFound
 from ops.tables import restore
 from tests.functional.ops.conftest import Ops
 from tests.functional.projects.builders import make_project

@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from controlplane.organizations import store as organizations
-from controlplane.organizations.store import Membership
 from controlplane.platform.core.ids import MemberId
 from controlplane.platform.core.settings import settings
 from controlplane.platform.table import keys
@@ -65,37 +64,6 @@ def test_the_caller_owns_an_organization_with_every_allowed_name_and_slug(name, 
     assert (reply.status, reply.data) == (201, made)
     assert founder.api.get(f"{PATH}/{organization_id}", founder.person.token).data == made
     assert table.get(keys.organization(organization_id))["plan"] == "free"
-
-
-def test_organization_slug_billing_and_both_sides_of_the_membership_are_stored(founder, now):
-    person, organization_id = founder.person, founder.create(slug="acme").data["id"]
-    assert table.get(keys.organization(organization_id)) == {
-        **keys.organization(organization_id)._asdict(),
-        "organizationId": organization_id,
-        "name": "Acme",
-        "slug": "acme",
-        "plan": "free",
-        "owners": 1,
-        "keys": 0,
-        "keyVersion": 0,
-        "projects": 0,
-        "createdAt": "2026-03-04T05:06:07.000Z",
-    }
-    expected: list[tuple[keys.Key, dict[str, Any]]] = [
-        (keys.organization_slug("acme"), {"organizationId": organization_id}),
-        (keys.billing(organization_id), {"credits": 0}),
-        (keys.invitations_made(organization_id), {"made": 0}),
-        (
-            keys.member(organization_id, person.user_id),
-            {"role": "owner", "name": person.name, "email": person.email},
-        ),
-    ]
-    for key, values in expected:
-        assert values.items() <= (table.get(key) or {}).items()
-    assert organizations.find_membership(person.user_id, organization_id) == Membership(
-        organization_id=organization_id, slug="acme", name="Acme", role="owner"
-    )
-    invariants.check_all(invariants.read_items(table.client, table.name))
 
 
 @each(

@@ -18,7 +18,6 @@ from tests.support.api import Api, Reply
 from tests.support.calls import intercepted, is_update_of, refused
 from tests.support.documented import documented_operations
 from tests.support.each import each
-from tests.support.recorded import recorded_calls
 from tests.support.table import PREPARED
 from tests.support.world import World
 
@@ -264,7 +263,7 @@ class TestWrites:
             for _ in range(40):
                 acme.refuse()
         assert len(attempts) == len(records(acme.id)) == refusals.RECORDS_PER_ITEM
-        refusals.forget_full()
+        refusals._full.clear()
         with writes_of_refusals() as attempts:
             for _ in range(40):
                 acme.refuse()
@@ -301,13 +300,3 @@ def test_a_record_has_no_text_that_was_sent_and_no_person(acme, api):
     assert '"code"' in text
     for private in (SECRET, owner.token, owner.email, owner.name, owner.user_id):
         assert private not in text
-
-
-def test_asking_reads_three_partitions_in_one_round_trip(acme, api):
-    refused = api.get("/v1/members?limit=x", acme.owner)
-    with recorded_calls() as calls:
-        assert acme.ask(refused).status == 200
-    queries = [call.parameters for call in calls if call.operation == "Query"]
-    assert len(queries) <= 4
-    # A change is explained as soon as it was answered.
-    assert [it["ConsistentRead"] for it in queries if keys.LOG_PREFIX in str(it)] == [True]

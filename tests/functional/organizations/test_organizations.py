@@ -1,7 +1,12 @@
-"""GET /v1/organizations and one of them: the organizations that the caller belongs to."""
+"""The organizations that the caller belongs to, and a person's default organization."""
+
+import pytest
 
 from controlplane.organizations import store as organizations
+from controlplane.platform.core.roles import RANK
+from tests.support.api import Api, Reply
 from tests.support.each import each
+from tests.support.world import Person
 
 PATH = "/v1/organizations"
 LAST_PAGE = {"nextCursor": None, "hasMore": False}
@@ -42,18 +47,137 @@ def test_a_key_sees_its_own_organization_and_a_person_each_change_in_the_next_ca
     assert api.get(PATH, person.token).body == {"success": True, "data": [], "pagination": LAST_PAGE}
 
 
-@each("caller", ["owner", "admin", "member", "key"])
-def test_the_organization_is_shown_with_the_callers_role(caller, api, world):
+def test_the_organization_is_shown_with_the_callers_role(api, world):
     company = world.company(name="Acme Shops")
     world.company(owner=company.owner)
-    token = world.key(company) if caller == "key" else world.member(company, caller).token
-    reply = api.get(f"{PATH}/{company.organization_id}", token)
-    assert (reply.status, reply.data) == (
-        200,
-        {
-            "id": company.organization_id,
-            "slug": company.slug,
-            "name": "Acme Shops",
-            "role": "admin" if caller == "key" else caller,
-        },
-    )
+    for role, token in (("admin", world.key(company)), *((it, world.member(company, it).token) for it in RANK)):
+        shown = api.get(f"{PATH}/{company.organization_id}", token).data
+        assert shown == {"id": company.organization_id, "slug": company.slug, "name": "Acme Shops", "role": role}
+
+
+DEFAULT_PATH = "/v1/me/active-organization"
+
+
+def save(api: Api, token: str, organization_id: object) -> Reply:
+    return api.put(DEFAULT_PATH, token, json_body={"organizationId": organization_id})
+
+
+def create(api: Api, person: Person, name: str) -> str:
+    made: str = api.post("/v1/organizations", person.token, json_body={"name": name}).data["id"]
+    return made
+
+
+def active(api: Api, token: str) -> str | None:
+    """Returns the default organization, which both fields of `GET /v1/me` name."""
+    shown = api.get("/v1/me", token).data
+    assert shown["principal"]["activeOrganizationId"] == shown["activeOrganizationId"]
+    return shown["activeOrganizationId"]
+
+
+@pytest.fixture
+def person(world):
+    return world.person()
+
+
+@pytest.fixture
+def companies(world, person):
+    """Returns three organizations of the person, of which the first one is the default."""
+    return [world.company(owner=person) for _ in range(3)]
+
+
+def test_the_saved_organization_is_used_by_default_on_every_device(api, world, person, companies):
+    device = world.token(person.user_id, ["organizations.read", "billing.read"])
+    for company in (*companies[1:], companies[0], companies[0]):
+        reply = save(api, person.token, company.organization_id)
+        assert (reply.status, reply.data) == (200, {"activeOrganizationId": company.organization_id})
+        assert active(api, person.token) == active(api, device) == company.organization_id
+        assert api.get("/v1/billing", device).data["organizationId"] == company.organization_id
+    key = world.key(companies[0])
+    save(api, person.token, companies[1].organization_id)
+    assert active(api, key) == companies[0].organization_id  # keys always use their own
+    assert save(api, key, companies[0].organization_id).code == "INSUFFICIENT_SCOPE"
+    member = world.member(companies[0])
+    world.member(companies[1], person=member)
+    assert active(api, member.token) is None
+    assert save(api, member.token, companies[1].organization_id).status == 200
+    assert active(api, member.token) == companies[1].organization_id
+
+
+# A default can't be cleared.
+@each("body", [{}, *({"organizationId": value} for value in (None, "", 17, ["x"], {}))])
+def test_an_invalid_organization_id_changes_nothing(body, api, person, companies):
+    reply = api.put(DEFAULT_PATH, person.token, json_body=body)
+    assert (reply.status, reply.code) == (400, "INVALID_PAYLOAD")
+    assert reply.error["details"][0]["path"] == ["organizationId"]
+    assert active(api, person.token) == companies[0].organization_id
+
+
+def test_every_organization_of_others_gets_the_same_403(api, world, person, companies):
+    left = world.company()
+    world.leave(left, world.member(left, person=person))
+    unknown = ("org_" + "0" * 16, "x", "ORG#x", "é", world.company().organization_id, left.organization_id)
+    replies = [save(api, person.token, named) for named in unknown]
+    assert {(reply.status, reply.code, reply.text) for reply in replies} == {(403, "FORBIDDEN", replies[0].text)}
+    assert active(api, person.token) == companies[0].organization_id
+
+
+def test_further_organizations_keep_the_default_and_none_is_chosen_among_several(api, world, person):
+    first, second, _ = (create(api, person, name) for name in ("First", "Second", "Third"))
+    assert active(api, person.token) == api.get("/v1/billing", person.token).data["organizationId"] == first
+    save(api, person.token, second)
+    create(api, person, "Another")
+    assert active(api, person.token) == second
+    world.clear_default(person)
+    create(api, person, "Fifth")
+    assert active(api, person.token) is None
+
+
+def test_the_only_organization_becomes_the_default(api, world, person):
+    first = world.company(owner=person)
+    world.clear_default(person)
+    create(api, person, "Second")
+    assert active(api, person.token) == first.organization_id
+
+
+def test_after_the_default_is_lost_the_one_that_remains_becomes_it(api, world):
+    member, first, second = world.person(), world.company(), world.company()
+    for company in (first, second):
+        world.member(company, person=member)
+    save(api, member.token, first.organization_id)
+    own = f"mem_{first.organization_id[4:]}{member.user_id[4:]}"
+    assert api.delete(f"/v1/members/{own}", first.owner.token).status == 200
+    assert active(api, member.token) == second.organization_id
+    create(api, member, "Third")
+    assert active(api, member.token) == second.organization_id
+    person, kept = world.person(), world.company()
+    lost = world.company(owner=person)
+    world.member(kept, person=person)
+    world.member(lost, "owner")
+    # Removed by a process that died before it cleared the default.
+    world.leave(lost, person)
+    create(api, person, "Fourth")
+    assert active(api, person.token) == kept.organization_id
+
+
+def test_a_list_helper_pages_through_organizations_and_regions_like_through_every_list(api, world):
+    person = world.person()
+    slugs = sorted(world.company(owner=person).slug for _ in range(3))
+    regions = [it["id"] for it in api.get("/v1/regions").data]
+
+    def read_all(path, token, field, limit):
+        found, cursor = [], ""
+        while True:
+            reply = api.get(f"{path}?limit={limit}{cursor}", token)
+            assert len(reply.data) <= limit
+            found += [it[field] for it in reply.data]
+            if not reply.body["pagination"]["hasMore"]:
+                return found
+            cursor = f"&cursor={reply.body['pagination']['nextCursor']}"
+
+    for limit in (1, 2, 3, 100):
+        assert read_all(PATH, person.token, "organizationSlug", limit) == slugs
+        assert read_all("/v1/regions", None, "id", limit) == regions
+    cursor = api.get(f"{PATH}?limit=1", person.token).body["pagination"]["nextCursor"]
+    other = world.company().owner.token
+    for path, token in ((PATH, other), ("/v1/regions", None)):
+        assert api.get(f"{path}?cursor={cursor}", token).error["details"][0]["code"] == "invalid_cursor"

@@ -131,7 +131,7 @@ def test_a_member_creates_in_the_organization_that_the_query_or_the_body_names(a
         *(({name: None}, [name]) for name in ("name", "region", "organizationId")),
         ({"consent": {"trustedOrigins": None}}, ["consent", "trustedOrigins"]),
         ({"organizationId": ""}, ["organizationId"]),
-        ({"trustedOrigins": None}, ["trustedOrigins"]),
+        ({"trustedOrigins": None, "organizationId": "org"}, ["trustedOrigins"]),
         ({"trustedOrigins": []}, ["organizationId"]),
         *(({"region": region}, ["region"]) for region in ("mars", "EU-CENTRAL", " eu-central", "x" * 10_000)),
     ],
@@ -141,6 +141,15 @@ def test_an_invalid_field_is_named_and_nothing_is_written(fields, path, acme):
         reply = acme.create(**fields)
     assert (reply.status, reply.code) == (400, "INVALID_REGION" if fields.get("region") else "INVALID_PAYLOAD")
     assert [problem["path"] for problem in reply.error["details"]] == [path]
+
+
+def test_an_unknown_region_is_refused_with_the_names_of_those_that_the_deployment_offers(acme):
+    (problem,) = acme.create(region="eu-centrall").error["details"]
+    offered = [region["id"] for region in acme.api.get("/v1/regions").data]
+    assert problem["message"] == (
+        f"There is no such region. Use one of these: {', '.join(offered)}. Did you mean eu-central?"
+    )
+    assert offered == ["eu-central", "eu-west", "us-east"]
 
 
 @each(

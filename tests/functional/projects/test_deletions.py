@@ -12,6 +12,7 @@ from controlplane.projects import audits, changes
 from controlplane.projects import changes as project_changes
 from controlplane.projects import store as projects
 from controlplane.projects.items import Address
+from openassent_analysis.catalogue import catalogue
 from tests.functional.projects.builders import add_audits, projects_counted, stored, without_consent
 from tests.functional.projects.conftest import nothing_written, reread
 from tests.support.calls import before_the_transaction, intercepted
@@ -34,8 +35,8 @@ def test_only_audit_runs_remain_after_a_deletion(acme):
     audit_id, _ = add_audits(project, position=0, count=2)
     add_audits(project, position=1)
     audits.record_run(project.project_id, audit_id, "passed")
-    for number in range(30):
-        vendors.decide_vendor(project, f"vendor{number}", "approved", acme.owner.user_id)
+    for vendor_id in [*catalogue().vendors][:30]:
+        vendors.decide_vendor(project, vendor_id, "approved", acme.owner.user_id)
     reply = acme.delete(project)
     counts = {"deletedWebsites": 2, "deletedAudits": 3}
     assert (reply.status, reply.data) == (200, {"deleted": True, "projectId": project.project_id, **counts})

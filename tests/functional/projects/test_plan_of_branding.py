@@ -55,7 +55,7 @@ def test_none_is_served_as_the_services_branding_and_returns_with_the_plan(acme,
     assert served(acme, other, "free", acme.owner) == {"openassent"}
 
 
-def test_changing_another_field_keeps_none_and_sending_the_served_branding_replaces_it(acme, project):
+def test_stored_branding_none_survives_other_changes_and_is_replaced_by_a_sent_branding(acme, project):
     billing.change_plan(acme.id, "starter")
     for fields in ({"projectName": "Market"}, {"consent": {"trustedOrigins": ["example.com", "b.example.com"]}}):
         reply = acme.update(project, **fields)

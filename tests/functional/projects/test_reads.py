@@ -1,6 +1,7 @@
 """GET /v1/projects, one of them, and its consent, with the field names of both API generations."""
 
 from controlplane.platform.core.ids import ProjectId
+from controlplane.platform.core.regions import parse_regions
 from controlplane.platform.core.settings import settings
 from controlplane.projects import store as projects
 from tests.functional.projects.builders import without_consent
@@ -58,6 +59,7 @@ def test_only_the_requested_organization_is_listed_in_two_calls_or_four_for_a_us
 def test_a_project_has_the_fields_of_both_generations(acme):
     project = acme.project()
     consent = {"trustedOrigins": ["example.com"], "branding": "assent"}
+    backend = f"https://api.assent.test/v1/consent-instances/{project.consent.instance_id}"
     shown = acme.get(project).data
     assert shown == {
         "id": project.project_id,
@@ -78,9 +80,9 @@ def test_a_project_has_the_fields_of_both_generations(acme):
         ],
         "consent": {
             **consent,
-            "backendUrl": None,
+            "backendUrl": backend,
             "dashboardUrl": f"{acme.pages}/shop/consent",
-            "version": "2.0.0",
+            "version": project.version,
         },
         "projectId": project.project_id,
         "projectSlug": "shop",
@@ -92,9 +94,9 @@ def test_a_project_has_the_fields_of_both_generations(acme):
                 "instanceId": "ins_" + project.project_id.removeprefix("prj_"),
                 "instanceSlug": "shop",
                 "instanceName": "Shop",
-                "backendURL": None,
+                "backendURL": backend,
                 "dashboardURL": f"{acme.pages}/shop/consent",
-                "backendVersion": "2.0.0",
+                "backendVersion": project.version,
             }
         },
         "region": "eu-central",
@@ -112,16 +114,27 @@ def test_without_consent_it_is_null_in_both_generations_and_does_not_exist_by_it
     assert (reply.code, "consent" in reply.error["message"]) == ("NOT_FOUND", True)
 
 
-def test_the_consent_instance_has_the_configured_runtime_and_keeps_its_name_and_slug(acme, monkeypatch):
+def test_the_backend_follows_the_projects_region_and_this_deployment_serves_a_region_without_a_runtime(
+    acme, monkeypatch
+):
+    project = acme.project()
+    own = acme.get(project).data["consent"]["backendUrl"]
+    foreign = f"https://consent.assent.test/eu/{project.consent.instance_id}"
+    for regions, address in (
+        ("us-east|Virginia|https://us.assent.test;eu-central|Frankfurt|https://consent.assent.test/eu/", foreign),
+        ("us-east|Virginia|https://us.assent.test;eu-central|Frankfurt", own),
+        ("us-east|Virginia|https://us.assent.test", own),  # no longer offered
+    ):
+        monkeypatch.setitem(settings.__dict__, "regions", parse_regions(regions))
+        shown = acme.get(project).data
+        assert (shown["consent"]["backendUrl"], shown["products"]["consent"]["backendURL"]) == (address, address)
+        assert shown["region"] == "eu-central"
+
+
+def test_the_consent_instance_keeps_its_name_and_slug(acme):
     project = acme.project()
     acme.update(project, projectName="Market")
-    monkeypatch.setitem(settings.__dict__, "consent_runtime_base_url", "https://consent.assent.test")
-    monkeypatch.setitem(settings.__dict__, "consent_runtime_version", "2.1.0")
-    shown = acme.get(project).data
-    current, older = shown["consent"], shown["products"]["consent"]
-    address = f"https://consent.assent.test/{project.consent.instance_id}"
-    assert (current["backendUrl"], current["version"]) == (address, "2.1.0")
-    assert (older["backendURL"], older["backendVersion"]) == (address, "2.1.0")
+    older = acme.get(project).data["products"]["consent"]
     assert (older["instanceName"], older["instanceSlug"]) == ("Shop", "shop")
     assert older["dashboardURL"].endswith("/projects/market/consent")
     assert acme.call("GET", f"/{project.consent.instance_id}").code == "NOT_FOUND"

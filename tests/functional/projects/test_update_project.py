@@ -115,7 +115,7 @@ def test_a_concurrent_change_is_kept(acme):
     ("fields", "path"),
     [
         ({}, []),
-        ({"name": "Market", "slug": "mine"}, []),
+        ({"slug": "mine"}, ["slug"]),
         ({"consent": {}}, []),
         ({"projectName": ""}, ["projectName"]),
         ({"projectName": " \t"}, ["projectName"]),

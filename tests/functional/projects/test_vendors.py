@@ -66,6 +66,7 @@ def test_a_detected_vendor_has_these_fields(acme, project):
             "evidence": {"count": 2, "pages": ["https://a.test/3", "https://a.test/1"], "beforeConsent": True},
             "firstSeenAt": "2026-03-04T05:01:00.000Z",
             "lastSeenAt": "2026-03-04T05:03:00.000Z",
+            "repositories": [],
         }
     ]
 
@@ -82,6 +83,7 @@ def test_a_vendor_that_was_only_decided_on_has_no_fields_of_a_detection_until_it
         "decidedAt": "2026-03-04T05:06:07.000Z",
         "decidedBy": acme.owner.user_id,
         "evidence": {"count": 0, "pages": [], "beforeConsent": False},
+        "repositories": [],
     }
     for minute in range(7):
         detect(project, minute=minute, seenOn=[f"https://a.test/{minute}"], beforeConsent=minute < 6)
@@ -153,6 +155,10 @@ def test_a_decision_can_be_changed_and_repeated_but_resolves_its_finding_once(ac
     project = acme.project()
     finding = add_finding(project, "segment")
     for vendor_id in ("a", "google-analytics_4.v2", "0", "x" * 100):
+        with nothing_written():
+            unknown = acme.decide(project, vendor_id=vendor_id)
+        assert (unknown.status, unknown.code) == (404, "NOT_FOUND")
+    for vendor_id in ("google-analytics", "hotjar"):
         with recorded_calls() as calls:
             decided = acme.decide(project, vendor_id=vendor_id).data
         assert (decided["vendorId"], decided["inboxItemId"]) == (vendor_id, None)

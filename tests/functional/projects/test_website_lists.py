@@ -101,7 +101,12 @@ def test_only_admins_and_keys_remove_an_entry_even_if_it_is_audited(listing, acm
         assert (reply.status, reply.code) == (403, "FORBIDDEN")
         assert reply.error["message"] == f"This list omits {named}. Only an admin or owner can remove a website."
         websites = [{"id": project.websites[it].website_id, "origin": project.websites[it].origin} for it in omitted]
-        assert reply.error["details"] == {"reason": "removes_websites", "websites": websites}
+        assert reply.error["details"] == {
+            "reason": "removes_websites",
+            "requiredRole": "admin",
+            "role": "member",
+            "websites": websites,
+        }
     assert acme.update(project, **listing(A, B)).status == 200
     assert acme.update(project, acme.member("admin"), **listing(B)).status == 200
     assert origins_of(project) == entries_of(project) == [B]

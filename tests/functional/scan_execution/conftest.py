@@ -6,7 +6,7 @@ import pytest
 
 from controlplane.code_host.items import RepositoryItem
 from controlplane.findings.items import InboxItem, Status
-from tests.support.repeated_scans import Audit, Files
+from tests.functional.scan_execution.repeated_scans import Audit, Files
 from tests.support.sqs import FakeSqs
 from tests.support.world import Company, World
 

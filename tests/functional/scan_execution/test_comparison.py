@@ -9,9 +9,9 @@ from controlplane.scans import findings, reads
 from controlplane.scans.items import ScanItem
 from scan_execution import identities, publication
 from tests.functional.projects.builders import make_project
+from tests.functional.scan_execution.repeated_scans import BING, GA, HOTJAR, found_by, page
 from tests.support.audits import make_scan
 from tests.support.outcomes import Aborted
-from tests.support.repeated_scans import BING, GA, HOTJAR, found_by, page
 
 
 def titles(scan: ScanItem, *, new: bool) -> set[str]:

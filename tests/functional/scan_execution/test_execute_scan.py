@@ -17,7 +17,6 @@ from controlplane.platform.core import ids
 from controlplane.platform.core.ids import ScanId, ScanRequestId
 from controlplane.platform.queues import messages
 from controlplane.platform.queues.messages import ExecuteScan, PublishScan, Queue
-from controlplane.platform.queues.worker import create_worker
 from controlplane.platform.table import keys, leases
 from controlplane.platform.table.leases import MAX_ATTEMPTS
 from controlplane.platform.table.table import table
@@ -25,13 +24,12 @@ from controlplane.scans import execution, failures, findings, history, reads, re
 from controlplane.scans.items import Coverage, Failure, Progress, ScanItem
 from controlplane.scans.reads import Inventory, stored_leg
 from openassent_analysis.sandbox import Sandbox
-from scan_execution.app import ACCEPTED, ScanMessage
-from scan_execution.service import execute_scan, publish_scan
-from tests.support.audits import history_of, lease_of, make_issue, make_scan, stored_repository
+from scan_execution.app import ScanMessage
+from tests.functional.scan_execution.repeated_scans import found_by
+from tests.support.audits import history_of, lease_of, make_issue, make_scan, scan_worker, stored_repository
 from tests.support.code_host import SHA, FakeHost, archive
 from tests.support.outcomes import Aborted
-from tests.support.repeated_scans import found_by
-from tests.support.sqs import FakeSqs, Handler, SqsMessage
+from tests.support.sqs import FakeSqs, SqsMessage
 from tests.support.world import table_dump
 
 QUEUE = Queue.SCAN_EXECUTION
@@ -49,23 +47,13 @@ PAGE = f"<!doctype html>\n<html><head>\n{TRACKERS}</head><body></body></html>\n"
 FILES: dict[str, str | bytes] = {"index.html": PAGE, "logo.png": b"\x89PNG", "node_modules/a/index.js": "1"}
 
 
-def worker(host: FakeHost) -> Handler:
-    def take(message: ScanMessage) -> None:
-        if message.kind == "execute-scan":
-            execute_scan(message, host.connect)
-        else:
-            publish_scan(message)
-
-    return create_worker(QUEUE, ACCEPTED, take)
-
-
 def send(sqs: FakeSqs, message: ScanMessage) -> SqsMessage:
     messages.send(QUEUE.value, message.model_dump(by_alias=True))
     return sqs.at(QUEUE.url)[-1]
 
 
 def deliver(sqs: FakeSqs, letter: SqsMessage, host: FakeHost) -> None:
-    sqs.deliver(letter, worker(host), QUEUE.dead_letters_url)
+    sqs.deliver(letter, scan_worker(host), QUEUE.dead_letters_url)
 
 
 def execute(sqs: FakeSqs, scan: ScanItem, host: FakeHost) -> ScanItem:
@@ -142,6 +130,7 @@ class TestCompleted:
         assert "activeRequestId" not in stored_repository(repository)
         coverage = done.coverage
         assert (coverage.files, coverage.analyzed_files, sum(coverage.skipped.values())) == (3, 1, 2)
+        assert coverage.skipped_examples.keys() == coverage.skipped.keys()
 
     def test_a_full_scan_publishes_all_findings_and_a_locked_scan_none(self, repository, sqs):
         full = run(sqs, make_scan(repository, again="full", status="queued"))

@@ -11,9 +11,9 @@ from controlplane.platform.core.settings import settings
 from controlplane.platform.queues.messages import ExecuteScan
 from controlplane.scans import reads
 from controlplane.scans.items import CoveredKind, ScanItem
+from tests.functional.scan_execution.repeated_scans import CONSENT, GA, HOTJAR, Audit, Files, page
 from tests.support.api import Api
 from tests.support.code_host import archive
-from tests.support.repeated_scans import CONSENT, GA, HOTJAR, Audit, Files, page
 from tests.support.world import Company
 
 

@@ -5,11 +5,10 @@ import pytest
 from controlplane.billing import store as billing
 from controlplane.platform.queues.messages import PublishScan
 from controlplane.platform.table import keys
-from controlplane.platform.table.table import Put, table
+from controlplane.platform.table.table import table
 from controlplane.scans.items import ScanItem
+from tests.functional.scan_execution.repeated_scans import BING, GA, HOTJAR, Audit, page
 from tests.support.api import Api
-from tests.support.repeated_scans import BING, GA, HOTJAR, Audit, page
-from tests.support.table import PREPARED
 from tests.support.world import Company, table_dump
 
 A = {"a.html": page(GA)}
@@ -57,11 +56,11 @@ def test_a_locked_scan_of_the_same_repository_updates_that_item(audit):
     scan = audit.scan({"a.html": page(GA, HOTJAR)}, "locked")
     (second,) = audit.items()
     assert (second.item_id, second.locked_findings is not None) == (first.item_id, True)
-    assert (second.locked_findings.scan_id, second.locked_findings.new_count) == (scan.scan_id, 2)
-    audit.scan({}, "locked")
+    assert (second.locked_findings.scan_id, second.locked_findings.new_count) == (scan.scan_id, 1)
+    audit.scan({"a.html": page(GA, HOTJAR)}, "locked")
     (third,) = audit.items()
-    assert (third.status, third.resolved_by is not None) == ("resolved", True)
-    audit.scan(A, "locked")
+    assert (third.status, third.resolved_by is not None) == ("resolved", True)  # it has nothing new
+    audit.scan({"a.html": page(GA, HOTJAR, BING)}, "locked")
     assert [item.status for item in audit.items()] == ["open"]
 
 
@@ -93,7 +92,7 @@ def test_an_unlocked_scan_publishes_its_findings_once_and_resolves_the_item(acce
 
 def test_a_scan_that_is_unlocked_late_raises_nothing_that_is_fixed(audit, unlock):
     scan = audit.scan({"a.html": page(GA, HOTJAR)}, "locked")
-    later = audit.scan({"a.html": page(HOTJAR)}, "locked")
+    later = audit.scan({"a.html": page(HOTJAR, BING)}, "locked")
     unlock(scan)
     fixed = audit.item()
     assert (fixed.status, fixed.resolved_by) == ("resolved", later.scan_id)
@@ -101,13 +100,3 @@ def test_a_scan_that_is_unlocked_late_raises_nothing_that_is_fixed(audit, unlock
     assert audit.item("locked").status == "open"  # it announces the later scan
     audit.scan({"a.html": page(GA, HOTJAR)})
     assert audit.item().status == "open"
-
-
-def test_a_free_preview_announces_nothing_and_an_unlocked_one_publishes_the_rest(audit, unlock):
-    key = audit.repository.key
-    table.put(Put({**(table.get(key) or {}), "previewUsed": False}), PREPARED)
-    scan = audit.scan({f"{name}.html": page(GA) for name in "abcde"}, "free-preview")
-    assert len(audit.items()) == 3
-    unlock(scan)
-    assert len(audit.items()) == 5
-    assert not any(item.locked_findings for item in audit.items())

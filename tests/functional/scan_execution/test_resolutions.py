@@ -6,7 +6,9 @@ import pytest
 
 from controlplane.code_host import repositories
 from controlplane.code_host.items import Link
+from controlplane.findings import inbox
 from controlplane.findings.items import Status
+from controlplane.platform.core import clock
 from controlplane.platform.core.ids import RepositoryId
 from controlplane.platform.core.settings import settings
 from controlplane.platform.table import keys
@@ -17,7 +19,7 @@ from openassent_analysis.sandbox import Sandbox
 from scan_execution import publication
 from tests.functional.projects.builders import make_project
 from tests.functional.scan_execution.conftest import Step
-from tests.support.repeated_scans import BING, CONSENT, GA, HOTJAR, found_by, page
+from tests.functional.scan_execution.repeated_scans import BING, CONSENT, GA, HOTJAR, USER, found_by, page
 from tests.support.table import PREPARED
 
 A, B, NONE = {"a.html": page(GA)}, {"b.html": page(GA)}, dict[str, str]()
@@ -43,6 +45,18 @@ def test_a_finding_has_the_status_of_the_last_scan_or_decision(told, story):
     assert story.statuses == [status for _, status in told]
     assert {it.status_reason for it in story.items if it.status in {"dismissed", "accepted"}} <= {"because"}
     assert last.resolved_by == (story.scan.scan_id if last.status == "resolved" else None)
+
+
+def test_a_scan_opens_a_finding_again_whose_dismissal_is_over_also_if_it_doesnt_show_it(audit):
+    for access in ("full", "locked"):
+        audit.scan(A)
+        item = audit.item()
+        inbox.change_status(item, "dismissed", item.version, USER, None, until=clock.timestamp(clock.now() + 600))
+        audit.scan(A, access)
+        assert audit.item().status == "dismissed"
+        for _ in range(5):
+            audit.scan(A, access)
+        assert audit.item().status == "open"
 
 
 class TestAFixedFinding:
@@ -83,7 +97,7 @@ class TestAFixedFinding:
         assert [item.status for item in audit.items()] == ["open"] * 4
 
     def test_stays_open_if_its_file_was_not_read_or_not_analyzed(self, audit, monkeypatch):
-        names = ("large.html", "minified.html", "link.html", "attack/abort.js", "kept.html", "long.html")
+        names = ("large.html", "minified.js", "link.html", "attack/abort.js", "kept.html", "long.html")
         tracker = "const s = document.createElement('script'); s.src = 'https://static.hotjar.com/c/hotjar-1.js';\n"
         audit.scan({name: page(GA) if name.endswith("html") else tracker for name in names})
         assert len(audit.items()) == 6
@@ -91,7 +105,7 @@ class TestAFixedFinding:
         monkeypatch.setattr("scan_execution.service.Sandbox", partial(Sandbox, entry="analysis_testing.hostile:start"))
         files = {
             "large.html": page(GA) * 9_000,
-            "minified.html": page(GA) + "x" * 60_000,
+            "minified.js": tracker + "x" * 60_000,
             "attack/abort.js": tracker,
             "long.html": page(GA) + " " * 1_200_000,
         }

@@ -214,7 +214,7 @@ class TestInventory:
             "truncated": False,
         }  # fmt: skip
 
-    def test_counts_the_settings_of_a_site_as_files_that_load_a_vendor(self, world, api, sqs):
+    def test_a_site_configuration_that_loads_a_vendor_counts_as_a_loading_file(self, world, api, sqs):
         line = Line(world, api, sqs, again="full")
         files: dict[str, str | bytes] = {
             "mkdocs.yml": "site_name: Docs\ngoogle_analytics: ['UA-98765432-1', auto]\n",
@@ -264,7 +264,15 @@ class TestInventory:
             )
         ]  # fmt: skip
         skipped = {"other kind of file": 5}
-        coverage = {"files": 9, "analyzedFiles": 4, "skipped": skipped, "kinds": kinds, "incomplete": None}
+        coverage = {
+            "files": 9,
+            "analyzedFiles": 4,
+            "skipped": skipped,
+            "kinds": kinds,
+            "incomplete": None,
+            "suppressed": {},
+            "notes": [],
+        }
         assert line.poll()["coverage"] == coverage
         assert "inventory" not in (table.get(line.scan.key) or {"inventory": None})
         path, token = "/v1/code-audit/scans", line.company.owner.token

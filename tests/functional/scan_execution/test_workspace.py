@@ -188,7 +188,7 @@ class TestLargeArchives:
         assert unpack(pieces(content), tmp_path, limits=limits, root_directory="web") == Unpacked(3, {})
         assert len(stored(tmp_path)) == 3
 
-    def test_the_rest_is_not_read_after_the_limit_of_the_archive(self, tmp_path):
+    def test_reading_stops_at_the_limit_of_archive_bytes(self, tmp_path):
         content = archive(incompressible(20))
         result = unpack(cut_off(content, len(content) // 2), tmp_path)
         assert result.cut == Cut("archive_bytes", f"apps/{result.files - 1:03}.js")
@@ -197,12 +197,12 @@ class TestLargeArchives:
         assert {len(file) for file in stored(tmp_path).values()} == {4_000}
         assert len(stored(tmp_path)) == result.files
 
-    def test_the_rest_is_not_read_after_the_limit_of_what_is_unpacked(self, tmp_path):
+    def test_reading_stops_at_the_limit_of_unpacked_bytes(self, tmp_path):
         result = unpack(pieces(archive(incompressible(20))), tmp_path, limits=Limits(unpacked_bytes=50_000))
         assert result.cut == Cut("unpacked_bytes", f"apps/{result.files - 1:03}.js")
         assert len(stored(tmp_path)) == result.files < 15
 
-    def test_the_rest_is_not_read_after_the_limit_of_listed_files(self, tmp_path):
+    def test_reading_stops_at_the_limit_of_listed_files(self, tmp_path):
         result = unpack(pieces(archive(incompressible(20))), tmp_path, limits=Limits(listed_files=7))
         assert result == Unpacked(7, {}, Cut("listed_files", "apps/006.js"))
 

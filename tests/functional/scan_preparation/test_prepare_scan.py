@@ -15,7 +15,7 @@ from controlplane.platform.queues import messages, outbox
 from controlplane.platform.queues.messages import PrepareScan, Queue
 from controlplane.platform.table.leases import MAX_ATTEMPTS
 from controlplane.projects import store as projects
-from controlplane.scans import reads, requests
+from controlplane.scans import failures, reads, requests
 from controlplane.scans.items import RequestItem, ScanItem
 from tests.support.audits import describe, make_request, make_scan, preparation_worker, serving, stored_repository
 from tests.support.code_host import SHA, FakeHost
@@ -101,14 +101,22 @@ class TestScan:
 
     @pytest.mark.parametrize(
         ("plan", "access", "price"),
-        [("free", "locked", 50), ("starter", "locked", 50), ("pro", "full", None), ("enterprise", "full", None)],
+        [
+            ("free", "free-preview", 50),
+            ("starter", "free-preview", 50),
+            ("pro", "full", None),
+            ("enterprise", "full", None),
+        ],
     )
     def test_the_first_completed_one_is_a_free_preview_and_the_next_depends_on_the_plan(
         self, plan, access, price, world, sqs
     ):
         line = Line(world, sqs, world.company(plan))
-        for status in ("failed", "completed"):
-            assert make_scan(line.repository, status=status).access == "free-preview"
+        for status in ("failed", "queued", "completed"):
+            scan = make_scan(line.repository, status=status)
+            assert scan.access == "free-preview"
+            if status == "queued":
+                failures.cancel_scan(scan)
         line.deliver()
         assert (line.scan.access, line.scan.unlock_credits) == (access, price)
 

@@ -47,18 +47,20 @@ def test_projects_are_created_listed_changed_and_deleted(client: Assent):
 
 
 class TestALostResponse:
-    def test_to_a_creation_creates_once(self, client: Assent, gateway: Gateway):
+    def test_a_creation_whose_response_is_lost_creates_once(self, client: Assent, gateway: Gateway):
         gateway.losing = 2
         made = client.projects.create(name="Shop", region="eu-central")
         assert [it.id for it in client.projects.list()] == [made.id]
 
-    def test_to_a_creation_with_a_secret_returns_the_secret(self, client: Assent, gateway: Gateway, connect: Connect):
+    def test_a_creation_whose_response_is_lost_returns_the_secret(
+        self, client: Assent, gateway: Gateway, connect: Connect
+    ):
         gateway.losing = 1
         made = client.api_keys.create(name="Deploys")
         assert connect(made.key).me.get().principal.key_id == made.key_id
         assert [it.key_id for it in client.api_keys.list()] == [made.key_id]
 
-    def test_to_a_deletion_ends_with_the_resource_deleted(self, client: Assent, gateway: Gateway):
+    def test_a_deletion_whose_response_is_lost_deletes_the_resource(self, client: Assent, gateway: Gateway):
         made = client.projects.create(name="Shop", region="eu-central")
         gateway.losing = 1
         with pytest.raises(NotFound):

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from controlplane.erasure import cleanup, deletions
-from controlplane.organizations import invitations, members, resends
+from controlplane.organizations import invitations, members, sending
 from controlplane.organizations import store as organizations
 from controlplane.organizations.items import InvitationItem
 from controlplane.organizations.store import MemberItem, Membership
@@ -114,7 +114,7 @@ def _invitation(world: World, earlier: Callable[[InvitationItem, Mapping[str, Le
     invitation_id = InvitationId.stored(Api().post("/v1/invitations", owner.token, json_body=body).data["id"])
     read = invitations.find_invitation(invitation_id)
     assert read is not None
-    legs = resends._legs(owner.user_id, read, resends._renew(read))
+    legs = sending._legs(owner.user_id, read, sending._renew(read))
     return transacts(**legs), earlier(read, legs), LegFailed
 
 

@@ -50,7 +50,7 @@ TOO_LARGE = Failure("REPOSITORY_TOO_LARGE", "Too large.")
 def _scan(
     world: World,
     write: Callable[[ScanItem, Lease], Any],
-    earlier: Callable[[ScanItem], Any] = failures.cancel_superseded,
+    earlier: Callable[[ScanItem], Any] = failures.cancel_scan,
     error: type[Exception] = LeaseLost,
 ) -> Case:
     """Writes to a scan as its worker does."""
@@ -128,10 +128,6 @@ def _start(world: World, earlier: Callable[[RequestItem], Act]) -> Case:
     )
 
 
-def _use_preview(request: RequestItem) -> Act:
-    return sets(keys.repository(*request.repository_id.location), previewUsed=True)
-
-
 def _pull_request(earlier: ScanRequestId | None, later: ScanRequestId | None, head_sha: str = "1f0c") -> Case:
     """Checks that the scan of a pull request is still the one that was read."""
     item = replace(PULL_REQUEST, request_id=earlier)
@@ -179,6 +175,10 @@ CASES: dict[str, Make] = {
     "history of a canceled scan": lambda it: _scan(
         it, lambda scan, lease: history.put_history(lease, [history_of(scan, make_issue())])
     ),
+    "canceled scan that is acquired": lambda it: _scan(
+        it, lambda scan, _: execution.acquire_scan(scan.scan_id, 420), error=leases.Finished
+    ),
+    "canceled scan that is completed": lambda it: _scan(it, _end),
     "completed scan that is acquired": lambda it: _scan(
         it, lambda scan, _: execution.acquire_scan(scan.scan_id, 420), _complete, leases.Finished
     ),
@@ -209,7 +209,6 @@ CASES: dict[str, Make] = {
     "freed repository whose scan is started": lambda it: _start(
         it, lambda request: updates(failures.free_repository(request.repository_id, request.request_id))
     ),
-    "repository with another preview": lambda it: _start(it, _use_preview),
     "pull request with another commit": lambda _: _pull_request(None, None, "2a1b"),
     "pull request whose scan was requested": lambda _: _pull_request(None, FIRST),
     "pull request whose scan was requested again": lambda _: _pull_request(FIRST, SECOND),

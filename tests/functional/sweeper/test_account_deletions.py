@@ -70,7 +70,7 @@ def fill(person: Person, world: World) -> None:
 
 
 @pytest.mark.parametrize("page", [1, 25])
-def test_everything_that_keys_find_is_removed(  # noqa: PLR0917
+def test_everything_that_can_be_found_by_key_is_deleted(  # noqa: PLR0917
     page, api, person, world, sweep, now, monkeypatch
 ):
     monkeypatch.setattr(deletions, "_PAGE", page)

@@ -84,7 +84,13 @@ class TestABadEntry:
         projects.delete_project(project)
         now.advance(SETTLED_AFTER_SECONDS)
         waiting(1)
-        sharded = (keys.SCAN_WATCH_PKS, keys.SCAN_SCHEDULE_PKS, keys.SCAN_QUEUE_PKS, keys.DELETIONS_PKS)
+        sharded = (
+            keys.SCAN_WATCH_PKS,
+            keys.SCAN_SCHEDULE_PKS,
+            keys.SCAN_QUEUE_PKS,
+            keys.ADVISORIES_PKS,
+            keys.DELETIONS_PKS,
+        )
         for pk in ("OUTBOX#0", keys.ISSUE_ATTEMPTS_PK, *(pks[-1] for pks in sharded)):
             table.put(Put({"pk": pk, "sk": "!"}), PREPARED)
         with captured_logs() as log:

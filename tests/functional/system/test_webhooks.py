@@ -92,7 +92,7 @@ class TestAccepted:
         assert deliver(api, "push", PUSH).status == 202
         assert [it["queue"]["S"] for it in table_dump() if it["pk"]["S"].startswith("OUTBOX#")] == ["github-events"]
 
-    def test_events_and_actions_that_nothing_follows_from_write_nothing(self, api):
+    def test_irrelevant_events_and_actions_write_nothing(self, api):
         common = {"installation": {"id": 7}, "repository": {"id": 9}}
         for event, content in [
             ("star", {"action": "created", **common}),

@@ -134,10 +134,7 @@ def test_an_endpoint_that_recovered_or_was_disabled_isnt_disabled_by_a_late_atte
 def test_a_replay_of_a_delivery_that_changed_since_it_was_read_follows_its_last_attempt(company):
     delivery, owner = delivered(company), company.owner.user_id
     webhook, event_id = webhooks.get_webhook(delivery.webhook_id), delivery.event_id
-    for end in (
-        lambda: webhook_deliveries._give_up(delivery, "disabled"),
-        lambda: finish(begin(delivery)),
-    ):
+    for end in (lambda: webhook_deliveries._give_up(delivery, "disabled"), lambda: finish(begin(delivery))):
         seen = webhook_deliveries.get_delivery(webhook.webhook_id, event_id)
         end()
         replayed, message = webhook_deliveries.replay_delivery(webhook, event_id, owner, seen)

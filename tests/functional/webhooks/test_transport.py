@@ -184,7 +184,7 @@ class TestResponses:
                 done.set()
 
     @pytest.mark.parametrize("step", ["resolve", "connect", "tls"])
-    def test_a_deadline_that_passes_before_the_response_ends_one_that_trickles(self, step, monkeypatch):
+    def test_a_trickling_response_is_ended_if_the_deadline_passed_before_it_began(self, step, monkeypatch):
         """The time for all steps is up while one of the first is running, after which the server trickles a header."""
         monkeypatch.setattr(transport, "_TOTAL_SECONDS", 0.2)
         done = threading.Event()

@@ -3,15 +3,11 @@
 import json
 import socket
 import stat
-import tomllib
 
-import pytest
 import yaml
 
-from local import checkout, environment, sam
-from local.template import load_template
+from local import checkout, sam
 
-CONFIG = tomllib.loads((checkout.ROOT / "samconfig.toml").read_text())["default"]
 CLOUD, PAGES = "http://127.0.0.1:4566", "http://127.0.0.1:3000"
 LOCAL = {
     "AWS_ENDPOINT_URL": CLOUD,
@@ -37,22 +33,6 @@ def test_variables_have_addresses_that_containers_reach_and_no_files_of_this_mac
     assert found["GITHUB_APP_SECRET_ARN"] == "github-app-key"
     assert yaml.safe_load(sam.PARAMETERS.read_text()) == {"Architecture": sam.architecture()}
     assert stat.S_IMODE(sam.ENVIRONMENT.stat().st_mode) == 0o600
-
-
-def test_the_template_declares_an_endpoint_that_it_never_sets():
-    """SAM ignores variables of the file that the template doesn't declare."""
-    variables = load_template()["Globals"]["Function"]["Environment"]["Variables"]
-    assert variables["AWS_ENDPOINT_URL"] == {"Ref": "AWS::NoValue"}
-
-
-@pytest.mark.parametrize("command", ["local_start_api", "local_invoke"])
-def test_samconfig_names_what_make_run_writes_and_keeps_its_port_free(command):
-    parameters = CONFIG[command]["parameters"]
-    assert checkout.ROOT / parameters["env_vars"] == checkout.ROOT / ".local" / sam.ENVIRONMENT.name
-    assert parameters["parameter_overrides"] == f"file://.local/{sam.PARAMETERS.name}"
-    assert parameters["add_host"] == f"{sam.CONTAINER_HOST}:host-gateway"
-    assert parameters["region"] == environment.REGION
-    assert parameters.get("port") in {None, 3001}
 
 
 def test_containers_may_connect_only_on_request_to_an_address_of_this_machine(monkeypatch):

@@ -1,13 +1,10 @@
-"""The reference's files, and the claims of its introduction."""
+"""The reference's files."""
 
 import json
 import re
 
 import pytest
 
-from controlplane.platform.core.errors import CATALOG
-from controlplane.platform.core.plans import PLANS
-from controlplane.platform.core.scopes import API_KEY_SCOPES, SCOPES
 from scripts.openapi.texts import DOCUMENT
 from scripts.reference import __main__ as program
 from scripts.reference.site import build
@@ -29,28 +26,6 @@ SMALL = {
 @pytest.fixture(scope="module")
 def files() -> dict[str, str]:
     return build(DOCUMENT.read_text(encoding="utf-8"))
-
-
-@pytest.fixture(scope="module")
-def introduction(files: dict[str, str]) -> str:
-    return files["introduction.md"]
-
-
-class TestIntroduction:
-    def test_the_introduction_lists_every_scope_and_those_of_keys(self, introduction):
-        found = dict(re.findall(r"^\| `([a-z-]+\.[a-z]+)` \| .+ \| (yes|no) \|$", introduction, re.MULTILINE))
-        assert found == {scope: "yes" if scope in API_KEY_SCOPES else "no" for scope in SCOPES}
-        assert len(API_KEY_SCOPES) == 6  # "the same six"
-
-    def test_the_introduction_lists_every_plan(self, introduction):
-        found = re.findall(r"^\| (\w+) \| ([\d,]+|no API access) \| ([\d,]+) \|$", introduction, re.MULTILINE)
-        assert found == [
-            (plan.name, f"{plan.requests_per_minute:,}" if plan.api_access else "no API access", f"{plan.projects:,}")
-            for plan in PLANS.values()
-        ]
-
-    def test_the_introduction_lists_every_error_code(self, introduction):
-        assert set(re.findall(r"^\| \d{3} \| `([A-Z_]+)` \|", introduction, re.MULTILINE)) == set(CATALOG)
 
 
 class TestFiles:

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from controlplane.findings.items import Fix
+from controlplane.findings.fixes import Edit, Fix
 from controlplane.platform.core.ids import ProjectId, RepositoryId, ScanId, ScanRequestId
 from controlplane.platform.table.leases import LeaseState
 from controlplane.platform.table.legs import decode_item, encode_item
@@ -125,8 +125,10 @@ def test_a_comparison_is_read_as_stored():
 def test_only_readable_findings_are_counted_by_priority():
     scan = replace(ScanItem.from_item(QUEUED), issue_count=6, priority_counts={"P2": 2, "P0": 1, "P1": 3})
     assert scan.visible_priorities == {"P0": 1, "P1": 2, "P2": 0}  # a free preview: three findings
+    shown = replace(scan, preview_counts={"P1": 1, "P2": 2})
+    assert ScanItem.from_item(shown.to_item()).visible_priorities == {"P0": 0, "P1": 1, "P2": 2}
     assert replace(scan, access="locked").visible_priorities == {"P0": 0, "P1": 0, "P2": 0}
-    assert replace(scan, access="full").visible_priorities == scan.priority_counts
+    assert replace(shown, access="full").visible_priorities == scan.priority_counts
 
 
 def test_an_inventory_is_read_as_stored():
@@ -165,5 +167,6 @@ def test_findings_and_history_are_read_as_stored():
         gone=Absence(SCAN_ID, "2026-03-05T05:06:07.000Z"), unsettled=True,
     )  # fmt: skip
     assert HistoryItem.from_item({**gone.to_item(), "later": 1}) == gone
-    fixed = replace(make_issue(), confidence="low", fix=Fix("Load it later.", "js", "load()", ("a@^1",)))
+    fix = Fix("Load it later.", "js", "load()", ("a@^1",), (Edit("a.js", 3, "now()", "later()"),))
+    fixed = replace(make_issue(), confidence="low", fix=fix)
     assert FindingItem.from_item(decode_item(encode_item(fixed.to_map()))) == fixed

@@ -15,7 +15,16 @@ from controlplane.scans.items import watch_key
 WRITE_UNITS, READ_UNITS, FULL = 1_000, 3_000, 2 / 3
 OPERATIONS = 10_000
 # The cost of one operation in units: a Put or Delete of an item below 1 KB costs 1, or 2 in a transaction.
-WRITES = {"OUTBOX": 3, "SCAN_WATCH": 4, "SCAN_QUEUE": 4, "SCAN_SCHEDULE": 4, "DELETIONS": 3, "FEEDBACK": 2}
+WRITES = {
+    "OUTBOX": 3,
+    "SCAN_WATCH": 4,
+    "SCAN_QUEUE": 4,
+    "SCAN_SCHEDULE": 4,
+    "DELETIONS": 3,
+    "LATEST_SCANS": 2,
+    "ADVISORIES": 3,
+    "FEEDBACK": 2,
+}
 READS = {"FEEDBACK_INTAKE": 1}
 
 

@@ -81,6 +81,7 @@ class AsyncAssent:
         self.api_keys = _operations.AsyncApiKeys(core)
         self.audit_log = _operations.AsyncAuditLog(core)
         self.billing = _operations.AsyncBilling(core)
+        self.consent_instances = _operations.AsyncConsentInstances(core)
         self.device = AsyncDevice(core)
         self.feedback = _operations.AsyncFeedback(core)
         self.health = _operations.AsyncHealth(core)

@@ -6,10 +6,9 @@ from typing import Any, TypeVar
 import httpx
 from pydantic import BaseModel, ValidationError
 
-from openassent._bodies import json_of
+from openassent._bodies import json_of, warnings_of
 from openassent._calls import Call, Page
-from openassent._clock import monotonic, sleep_async
-from openassent._retries import failure_of, pause_before_retry
+from openassent._retries import failure_of, monotonic, pause_before_retry, sleep_async
 from openassent.errors import AssentError, MalformedResponse, error_of
 
 M = TypeVar("M", bound=BaseModel)
@@ -110,6 +109,8 @@ def _member(response: httpx.Response, name: str) -> Any:
     envelope = _json(response)
     if not isinstance(envelope, dict) or name not in envelope:
         raise _malformed(response, f"has no `{name}`: check the base URL")
+    for warning in warnings_of(envelope):
+        _log.warning("%s %s: %s", response.request.method, response.request.url.path, warning)
     return envelope[name]
 
 

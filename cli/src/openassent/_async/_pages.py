@@ -54,3 +54,13 @@ class AsyncPages(Generic[M]):
     async def _load(self, cursor: str | None) -> Page[M]:
         call = get(self._url, public=self._public, **self._query, cursor=cursor)
         return await self._core.page(call, self._returns)
+
+
+class AsyncResource:
+    """A group of operations."""
+
+    def __init__(self, core: AsyncCore) -> None:
+        self._core = core
+
+    def _organization(self, organization_id: str | None) -> str | None:
+        return self._core.organization if organization_id is None else organization_id

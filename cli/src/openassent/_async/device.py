@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from openassent._async._resource import AsyncResource
+from openassent._async._pages import AsyncResource
 from openassent._calls import change, get, given
-from openassent._clock import monotonic, sleep_async
 from openassent._device_login import DeviceLogin, challenge_of, create_verifier
+from openassent._retries import monotonic, sleep_async
 from openassent._settings import is_web_address
 from openassent.errors import (
     AuthorizationPending,

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from openassent._async import _operations
-from openassent._clock import monotonic, sleep_async
+from openassent._retries import monotonic, sleep_async
 from openassent.errors import ScanStartFailed, WaitTimedOut
 from openassent.models import Scan, ScanDetail, ScanNotStarted, ScanStarted, ScanStarting
 

@@ -1,20 +1,19 @@
 """`assent login`, `logout`, and `whoami`."""
 
 from dataclasses import replace
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from openassent.models import DeviceCode
-from openassent_cli import credentials, profiles
+from openassent_cli import profiles
 from openassent_cli.commands.shared import ask
-from openassent_cli.exits import Exit
 from openassent_cli.invocation import checked_url, command, invocation, note
-from openassent_cli.login import open_browser, sign_in
 from openassent_cli.output import ago, counted, done, show
-from openassent_cli.problems import Problem
+from openassent_cli.problems import Exit, Problem
 from openassent_cli.profiles import DEFAULT, Profile
-from openassent_cli.session import revoke, tokens_of
+
+if TYPE_CHECKING:
+    from openassent.models import DeviceCode
 
 
 def register(app: typer.Typer) -> None:
@@ -34,13 +33,17 @@ def login(
     Shows a code and a page to approve it on. Use --base-url for the service's address, and --profile for a second
     account.
     """
+    from openassent_cli import credentials  # noqa: PLC0415 (what signing in needs takes long to import)
+    from openassent_cli.login import open_browser, sign_in  # noqa: PLC0415
+    from openassent_cli.session import tokens_of  # noqa: PLC0415
+
     given = invocation()
     name = profiles.checked_name(given.profile or (profiles.current() if profiles.all_profiles() else DEFAULT))
     stored = profiles.find(name)
     address = given.base_url or (stored and stored.base_url) or ask("the address of the service", "--base-url")
     base_url = checked_url(address)
 
-    def show_code(code: DeviceCode) -> None:
+    def show_code(code: "DeviceCode") -> None:
         note(f"Your code is {code.user_code}.")
         if browser and open_browser(code.verification_uri_complete):
             note("Compare it with the code in your browser, and approve it there.")
@@ -62,6 +65,8 @@ def login(
 
 def logout() -> None:
     """Revoke this profile's tokens, and forget them."""
+    from openassent_cli.session import revoke  # noqa: PLC0415
+
     given = invocation()
     name = given.profile_name
     stored = profiles.find(name)

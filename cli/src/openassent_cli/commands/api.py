@@ -2,17 +2,19 @@
 
 import json
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import parse_qsl
 
 import typer
 
-from openassent import Assent
-from openassent_cli.exits import Exit
 from openassent_cli.finding import organization_id
-from openassent_cli.invocation import invocation
+from openassent_cli.invocation import invocation, note
 from openassent_cli.output import print_json
-from openassent_cli.problems import Problem
+from openassent_cli.printable import printable_line
+from openassent_cli.problems import Exit, Problem
+
+if TYPE_CHECKING:
+    from openassent import Assent
 
 _ORGANIZATION = "{org}"
 
@@ -63,6 +65,10 @@ def api(
             print_json(_items(client, address, query))
         else:
             document = client.send(method, address, query=query, body=body)
+            from openassent._bodies import warnings_of  # noqa: PLC0415 (imports the SDK)
+
+            for warning in warnings_of(document):
+                note(f"Warning: {printable_line(warning)}")
             print_json(document.get("data", document))
 
 
@@ -93,14 +99,14 @@ def _read(source: typer.FileText) -> dict[str, Any]:
     return body
 
 
-def _organization(client: Assent) -> str:
+def _organization(client: "Assent") -> str:
     chosen = invocation().settings().organization
     if chosen is None:
         raise Problem("No organization is chosen.", "Give --org, or run `assent org use`.", Exit.USAGE)
     return organization_id(client, chosen)
 
 
-def _items(client: Assent, address: str, query: dict[str, str]) -> list[Any]:
+def _items(client: "Assent", address: str, query: dict[str, str]) -> list[Any]:
     """Returns the items of all pages of a list."""
     items: list[Any] = []
     while True:

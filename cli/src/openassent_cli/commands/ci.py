@@ -14,19 +14,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from openassent import Assent
-from openassent.models import Issue
 from openassent_cli import git
 from openassent_cli.commands.shared import Priority
-from openassent_cli.exits import Exit
 from openassent_cli.finding import repository_id
 from openassent_cli.invocation import invocation, note
 from openassent_cli.output import print_json
 from openassent_cli.printable import escaped, printable_line
-from openassent_cli.problems import NotSignedIn, Problem
+from openassent_cli.problems import Exit, NotSignedIn, Problem
 from openassent_cli.progress import FileProgress, ScanProgress
 
 if TYPE_CHECKING:
+    from openassent import Assent
+    from openassent.models import Issue
     from openassent_analysis.findings import Finding
 
 # A code host's event may arrive later than the pipeline that it started.
@@ -116,7 +115,7 @@ def _may_scan() -> bool:
 
 def _local(base: str | None) -> Outcome:
     # Imported here, because the analysis takes a third of a second to import.
-    from openassent_analysis.baseline import read_baseline  # noqa: PLC0415
+    from openassent_analysis.working_tree import read_baseline  # noqa: PLC0415
     from openassent_cli.local import scan_folder  # noqa: PLC0415
     from openassent_cli.reports import annotations, sarif  # noqa: PLC0415
 
@@ -165,7 +164,7 @@ def _remote(repo: str | None, timeout: int) -> Outcome:
     return Outcome([_row(it) for it in compared.new], compared.unchanged_count, log, scan.id)
 
 
-def _scan_of(client: Assent, repository: str, commit: str) -> Any:
+def _scan_of(client: "Assent", repository: str, commit: str) -> Any:
     """Returns the scan of the commit, or the start of one. Raises Problem if the service has no reason to scan it."""
     deadline = time.monotonic() + _SECONDS_UNTIL_SCAN
     while True:

@@ -1,19 +1,20 @@
 """`assent inbox`: findings, and decisions about them."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.text import Text
 
-from openassent.models import Evidence
-from openassent_cli.commands.shared import DEFAULT_LIMIT, DryRun, Group, Limit
-from openassent_cli.durations import Duration
+from openassent_cli.commands.shared import DEFAULT_LIMIT, DryRun, Duration, Group, Limit
 from openassent_cli.finding import project_id, repository_id
 from openassent_cli.invocation import invocation
 from openassent_cli.output import done, print_code, print_json, print_text, show_list
 from openassent_cli.printable import printable, printable_line
 
-app = Group("The inbox: findings of scans, advisories, and the running websites.")
+if TYPE_CHECKING:
+    from openassent.models import Evidence
+
+app = Group()
 Items = Annotated[list[str], typer.Argument(metavar="ITEM...", help="The findings' IDs.")]
 Item = Annotated[str, typer.Argument(metavar="ITEM", help="The finding's ID.")]
 Reason = Annotated[str | None, typer.Option("--reason", "-m", help="Why, for your team.")]
@@ -46,15 +47,15 @@ def list_items(
         )
         show_list(
             items,
-            [
-                ("", lambda it: it.priority),
-                ("FINDING", lambda it: it.title),
-                ("STATUS", lambda it: it.status),
-                ("REPOSITORY", lambda it: it.repository_name),
-                ("ISSUE", lambda it: f"#{it.github_issue.number}" if it.github_issue else None),
-                ("CHANGED", lambda it: it.updated_at),
-                ("ID", lambda it: it.id),
-            ],
+            {
+                "": "priority",
+                "FINDING": "title",
+                "STATUS": "status",
+                "REPOSITORY": "repository_name",
+                "ISSUE": lambda it: f"#{it.github_issue.number}" if it.github_issue else None,
+                "CHANGED": "updated_at",
+                "ID": "id",
+            },
             limit=limit,
             empty="No findings. Well done.",
         )
@@ -91,9 +92,16 @@ def accept(items: Items, reason: Reason = None, dry_run: DryRun = False) -> None
 
 
 @app.add("dismiss")
-def dismiss(items: Items, reason: Reason = None, dry_run: DryRun = False) -> None:
+def dismiss(
+    items: Items,
+    reason: Reason = None,
+    until: Annotated[
+        Duration | None, typer.Option(help="The next scan after this time, such as 90d, opens them.", parser=Duration)
+    ] = None,
+    dry_run: DryRun = False,
+) -> None:
     """Dismiss findings: they aren't worth a fix."""
-    _decide(items, "dismissed", reason, dry_run=dry_run)
+    _decide(items, "dismissed", reason, until=until, dry_run=dry_run)
 
 
 @app.add("resolve")
@@ -125,20 +133,23 @@ def issue(
         done(changed, message)
 
 
-def _decide(items: list[str], status: str, reason: str | None, *, dry_run: bool) -> None:
+def _decide(items: list[str], status: str, reason: str | None, *, until: Duration | None = None, dry_run: bool) -> None:
     """Changes the findings one after another. A finding that someone changed in the meantime stops the command."""
     with invocation().client() as client:
         changed = []
         for name in items:
             version = client.inbox.get(name).version
-            changed.append(client.inbox.update(name, status=status, version=version, reason=reason, dry_run=dry_run))
+            end = until.from_now() if until else None
+            changed.append(
+                client.inbox.update(name, status=status, version=version, reason=reason, until=end, dry_run=dry_run)
+            )
             if not invocation().json:
                 done(changed[-1], f"{name} {'would be' if dry_run else 'is'} {status}.")
     if invocation().json:
         print_json(changed)
 
 
-def _print_evidence(evidence: Evidence) -> None:
+def _print_evidence(evidence: "Evidence") -> None:
     print_text(Text(printable(evidence.description), style="bold"), above=1)
     location = evidence.location
     if location:

@@ -1,17 +1,18 @@
 """`assent key`: the organization's API keys."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from openassent import Assent
-from openassent_cli.commands.shared import DEFAULT_LIMIT, DryRun, Group, Limit, Yes, confirm
-from openassent_cli.durations import Duration
+from openassent_cli.commands.shared import DEFAULT_LIMIT, DryRun, Duration, Group, Limit, Yes, confirm
 from openassent_cli.finding import found_by_name, project_id
 from openassent_cli.invocation import invocation
 from openassent_cli.output import done, show_list, show_secret
 
-app = Group("API keys of the organization.")
+if TYPE_CHECKING:
+    from openassent import Assent
+
+app = Group()
 Key = Annotated[str, typer.Argument(metavar="KEY", help="The key's ID or name.")]
 
 
@@ -21,14 +22,14 @@ def list_keys(limit: Limit = DEFAULT_LIMIT) -> None:
     with invocation().client() as client:
         show_list(
             client.api_keys.list(),
-            [
-                ("NAME", lambda it: it.name),
-                ("STARTS WITH", lambda it: it.start),
-                ("SCOPES", lambda it: it.scopes),
-                ("LAST USED", lambda it: it.last_used_at or "never"),
-                ("EXPIRES", lambda it: it.expires_at or "never"),
-                ("ID", lambda it: it.key_id),
-            ],
+            {
+                "NAME": "name",
+                "STARTS WITH": "start",
+                "SCOPES": "scopes",
+                "LAST USED": lambda it: it.last_used_at or "never",
+                "EXPIRES": lambda it: it.expires_at or "never",
+                "ID": "key_id",
+            },
             limit=limit,
             empty="There are no API keys. Create one with `assent key create`.",
         )
@@ -96,7 +97,7 @@ def delete(key: Key, yes: Yes = False, dry_run: DryRun = False) -> None:
         done(deleted, f"{'Would delete' if dry_run else 'Deleted'} the key {key}.")
 
 
-def _key_id(client: Assent, wanted: str) -> str:
+def _key_id(client: "Assent", wanted: str) -> str:
     if wanted.startswith("key_"):
         return wanted
     return str(found_by_name("key", wanted, client.api_keys.list(), "key_id", "name").key_id)

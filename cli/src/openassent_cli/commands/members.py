@@ -1,17 +1,18 @@
 """`assent member`: the members of the organization."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from openassent import Assent
 from openassent_cli.commands.shared import DEFAULT_LIMIT, DryRun, Group, Limit, Yes, confirm
-from openassent_cli.exits import Exit
 from openassent_cli.invocation import invocation
 from openassent_cli.output import done, show_list
-from openassent_cli.problems import Problem
+from openassent_cli.problems import Exit, Problem
 
-app = Group("Members of the organization.")
+if TYPE_CHECKING:
+    from openassent import Assent
+
+app = Group()
 Member = Annotated[str, typer.Argument(metavar="MEMBER", help="The member's ID or email address.")]
 
 
@@ -21,13 +22,7 @@ def list_members(limit: Limit = DEFAULT_LIMIT) -> None:
     with invocation().client() as client:
         show_list(
             client.members.list(),
-            [
-                ("NAME", lambda it: it.user.name),
-                ("EMAIL", lambda it: it.user.email),
-                ("ROLE", lambda it: it.role),
-                ("JOINED", lambda it: it.joined_at),
-                ("ID", lambda it: it.id),
-            ],
+            {"NAME": "user.name", "EMAIL": "user.email", "ROLE": "role", "JOINED": "joined_at", "ID": "id"},
             limit=limit,
             empty="There are no members.",
         )
@@ -65,7 +60,7 @@ def remove(member: Member, yes: Yes = False, dry_run: DryRun = False) -> None:
         done(client.members.delete(found, dry_run=dry_run), f"{'Would remove' if dry_run else 'Removed'} {member}.")
 
 
-def _member_id(client: Assent, wanted: str) -> str:
+def _member_id(client: "Assent", wanted: str) -> str:
     found = [it.id for it in client.members.list() if wanted in {it.id, it.user.id, it.user.email}]
     if not found:
         raise Problem(f"There is no member {wanted}.", "`assent member list` lists them.", Exit.NOT_FOUND)

@@ -10,7 +10,7 @@ from openassent_cli.finding import organization_id
 from openassent_cli.invocation import invocation
 from openassent_cli.output import done, show_list
 
-app = Group("Organizations.")
+app = Group()
 
 
 @app.add("list")
@@ -19,12 +19,7 @@ def list_organizations(limit: Limit = DEFAULT_LIMIT) -> None:
     with invocation().client() as client:
         show_list(
             client.organizations.list(),
-            [
-                ("SLUG", lambda it: it.slug),
-                ("NAME", lambda it: it.name),
-                ("ROLE", lambda it: it.role),
-                ("ID", lambda it: it.id),
-            ],
+            {"SLUG": "slug", "NAME": "name", "ROLE": "role", "ID": "id"},
             limit=limit,
             empty="You aren't a member of an organization. Create one with `assent org create`.",
         )

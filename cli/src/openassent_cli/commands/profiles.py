@@ -9,7 +9,7 @@ from openassent_cli.commands.shared import Group
 from openassent_cli.invocation import invocation
 from openassent_cli.output import done, print_json, show_list
 
-app = Group("Profiles: several services or accounts side by side.")
+app = Group()
 
 
 @app.add("list")
@@ -25,12 +25,12 @@ def list_profiles() -> None:
         return
     show_list(
         rows,
-        [
-            ("", lambda it: "*" if it["current"] else ""),
-            ("NAME", lambda it: it["name"]),
-            ("SERVICE", lambda it: it["baseUrl"]),
-            ("ORGANIZATION", lambda it: it["organization"]),
-        ],
+        {
+            "": lambda it: "*" if it["current"] else "",
+            "NAME": lambda it: it["name"],
+            "SERVICE": lambda it: it["baseUrl"],
+            "ORGANIZATION": lambda it: it["organization"],
+        },
         empty="There are no profiles. Run `assent login`.",
     )
 

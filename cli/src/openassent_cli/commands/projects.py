@@ -4,15 +4,14 @@ from typing import Annotated
 
 import typer
 
-from openassent import OMIT
+import openassent
 from openassent_cli.commands.shared import DEFAULT_LIMIT, DryRun, Group, Limit, Yes, confirm
-from openassent_cli.exits import Exit
 from openassent_cli.finding import project_id
 from openassent_cli.invocation import invocation
 from openassent_cli.output import counted, done, show, show_list
-from openassent_cli.problems import Problem
+from openassent_cli.problems import Exit, Problem
 
-app = Group("Projects and their consent instances.")
+app = Group()
 Name = Annotated[str, typer.Argument(metavar="PROJECT", help="The project's ID, slug, or name.")]
 
 
@@ -22,12 +21,7 @@ def list_projects(limit: Limit = DEFAULT_LIMIT) -> None:
     with invocation().client() as client:
         show_list(
             client.projects.list(),
-            [
-                ("SLUG", lambda it: it.slug),
-                ("NAME", lambda it: it.name),
-                ("DESCRIPTION", lambda it: it.description),
-                ("ID", lambda it: it.id),
-            ],
+            {"SLUG": "slug", "NAME": "name", "DESCRIPTION": "description", "ID": "id"},
             limit=limit,
             empty="There are no projects. Create one with `assent project create`.",
         )
@@ -61,7 +55,7 @@ def show_project(project: Name) -> None:
 @app.add("create")
 def create(
     name: Annotated[str, typer.Argument(help="The project's name.")],
-    region: Annotated[str, typer.Option(help="Where its consent data is stored: `assent api GET /v1/regions`.")],
+    region: Annotated[str, typer.Option(help="Where its configuration is served: `assent api GET /v1/regions`.")],
     website: Annotated[list[str] | None, typer.Option(help="The address of a website; repeatable.")] = None,
     dry_run: DryRun = False,
 ) -> None:
@@ -91,7 +85,7 @@ def update(
         updated = client.projects.update(
             project_id(client, project),
             name=name,
-            description=OMIT if description is None else description,
+            description=openassent.OMIT if description is None else description,
             websites=website or None,
             dry_run=dry_run,
         )

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from openassent import OMIT
+import openassent
 from openassent_cli.commands.projects import Name as Project
 from openassent_cli.commands.shared import DEFAULT_LIMIT, DryRun, Group, Limit, Yes, confirm
 from openassent_cli.finding import project_id, repository_id
@@ -19,7 +19,7 @@ class Schedule(StrEnum):
     OFF = "off"
 
 
-app = Group("Connected repositories. Connect them on the dashboard.")
+app = Group()
 Repository = Annotated[str, typer.Argument(metavar="REPOSITORY", help="The repository's ID, or owner/name.")]
 Branch = Annotated[str | None, typer.Option(help="The production branch.")]
 Root = Annotated[str | None, typer.Option("--root", help="The folder that belongs to the project.")]
@@ -33,13 +33,13 @@ def list_repositories(limit: Limit = DEFAULT_LIMIT) -> None:
     with invocation().client() as client:
         show_list(
             client.repositories.list(),
-            [
-                ("REPOSITORY", lambda it: f"{it.owner}/{it.name}"),
-                ("BRANCH", lambda it: it.default_branch),
-                ("PROJECTS", lambda it: [link.project_slug for link in it.projects]),
-                ("ACCESS", lambda it: "lost" if it.access_lost_at else "yes"),
-                ("ID", lambda it: it.id),
-            ],
+            {
+                "REPOSITORY": lambda it: f"{it.owner}/{it.name}",
+                "BRANCH": "default_branch",
+                "PROJECTS": lambda it: [link.project_slug for link in it.projects],
+                "ACCESS": lambda it: "lost" if it.access_lost_at else "yes",
+                "ID": "id",
+            },
             limit=limit,
             empty="No repositories are connected. Connect GitHub on the organization's page.",
         )
@@ -65,11 +65,11 @@ def link(
             result = client.links.update(
                 repo,
                 wanted,
-                production_branch=branch or OMIT,
-                root_directory=OMIT if root is None else root or None,
+                production_branch=branch or openassent.OMIT,
+                root_directory=openassent.OMIT if root is None else root or None,
                 pull_request_scans_enabled=pull_requests,
                 scan_on_push=pushes,
-                schedule=OMIT if schedule is None else every,
+                schedule=openassent.OMIT if schedule is None else every,
                 dry_run=dry_run,
             )
         else:

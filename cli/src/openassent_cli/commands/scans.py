@@ -1,29 +1,43 @@
 """`assent scan`: code-audit scans, on the service and on this machine."""
 
+import sys
 from collections.abc import Callable, Iterable
+from contextlib import nullcontext, redirect_stdout
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from openassent.models import Issue, ScanDetail
-from openassent_cli.commands.shared import DEFAULT_LIMIT, DryRun, Group, Limit, Priority, Yes, confirm
-from openassent_cli.exits import Exit
+from openassent_cli.commands.shared import (
+    DEFAULT_LIMIT,
+    DryRun,
+    Excluded,
+    Group,
+    Included,
+    Limit,
+    OnlyRules,
+    Priority,
+    Yes,
+    confirm,
+)
 from openassent_cli.finding import project_id, repository_id
 from openassent_cli.invocation import invocation, note
 from openassent_cli.output import done, print_json, show, show_list
-from openassent_cli.problems import Problem
+from openassent_cli.problems import Exit, Problem
 from openassent_cli.progress import FileProgress, ScanProgress
 from openassent_cli.reports import Format
 
-app = Group("Code-audit scans.")
+if TYPE_CHECKING:
+    from openassent.models import Issue, ScanDetail
+
+app = Group()
 Scan = Annotated[str, typer.Argument(metavar="SCAN", help="The scan's ID.")]
 
 
 @app.add("list")
 def list_scans(
     repo: Annotated[str | None, typer.Option(help="A repository's ID, or owner/name.")] = None,
-    status: Annotated[str | None, typer.Option(help="queued, running, completed, or failed.")] = None,
+    status: Annotated[str | None, typer.Option(help="queued, running, completed, failed, or canceled.")] = None,
     limit: Limit = DEFAULT_LIMIT,
 ) -> None:
     """List scans, newest first."""
@@ -31,16 +45,16 @@ def list_scans(
         found = client.scans.list(repository_id=repository_id(client, repo) if repo else None, status=status)
         show_list(
             found,
-            [
-                ("STATUS", lambda it: it.status),
-                ("REPOSITORY", lambda it: it.repository_name),
-                ("BRANCH", lambda it: it.branch),
-                ("COMMIT", lambda it: (it.head_commit_sha or "")[:9]),
-                ("FINDINGS", lambda it: it.finding_count),
-                ("TRIGGER", lambda it: it.trigger),
-                ("STARTED", lambda it: it.created_at),
-                ("ID", lambda it: it.id),
-            ],
+            {
+                "STATUS": "status",
+                "REPOSITORY": "repository_name",
+                "BRANCH": "branch",
+                "COMMIT": lambda it: (it.head_commit_sha or "")[:9],
+                "FINDINGS": "finding_count",
+                "TRIGGER": "trigger",
+                "STARTED": "created_at",
+                "ID": "id",
+            },
             limit=limit,
             empty="There are no scans. Start one with `assent scan start`.",
         )
@@ -102,6 +116,13 @@ def diff(
     note(f"{compared.new_count} new, {compared.fixed_count} fixed, {compared.unchanged_count} unchanged.")
 
 
+@app.add("cancel")
+def cancel(scan: Scan, dry_run: DryRun = False) -> None:
+    """Cancel a scan that is queued or running."""
+    with invocation().client() as client:
+        done(client.scans.cancel(scan, dry_run=dry_run), f"{'Would cancel' if dry_run else 'Canceled'} {scan}.")
+
+
 @app.add("unlock")
 def unlock(scan: Scan, yes: Yes = False, dry_run: DryRun = False) -> None:
     """Pay for all findings of a scan, in credits."""
@@ -121,7 +142,14 @@ def unlock(scan: Scan, yes: Yes = False, dry_run: DryRun = False) -> None:
 @app.add("local")
 def local(
     path: Annotated[Path, typer.Argument(help="The folder to scan.")] = Path(),
-    output: Annotated[Format, typer.Option("--format", "-f", help="How to print the findings.")] = Format.TEXT,
+    *,
+    form: Annotated[Format, typer.Option("--format", "-f", help="How to print the findings.")] = Format.TEXT,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write the findings to this file instead.")
+    ] = None,
+    exclude: Excluded = None,
+    include: Included = None,
+    rule: OnlyRules = None,
     baseline: Annotated[
         Path | None, typer.Option(help="A report of an earlier scan, as JSON. Its findings are left out.")
     ] = None,
@@ -132,18 +160,21 @@ def local(
 ) -> None:
     """Scan a folder on this machine: offline, without an account."""
     # Imported here, because the analysis takes a third of a second to import.
-    from openassent_cli.local import read_report, scan_folder  # noqa: PLC0415
+    from openassent_cli.local import read_report, scan_folder, selection_of  # noqa: PLC0415
     from openassent_cli.reports import annotations, sarif, text  # noqa: PLC0415
 
-    given = invocation()
     known = read_report(baseline) if baseline else None
+    selection = selection_of(exclude, include, rule)
     with FileProgress() as progress:
-        report = scan_folder(path, baseline=known, changed_since=changed_since, on_progress=progress.update)
-    if given.json or output is Format.JSON:
-        print_json(report.as_json())  # also what --baseline reads
-    else:
-        printer = {Format.TEXT: text, Format.SARIF: sarif, Format.GITHUB: annotations}[output]
-        printer.print_report(report)
+        report = scan_folder(
+            path, selection=selection, baseline=known, changed_since=changed_since, on_progress=progress.update
+        )
+    with output.open("w", encoding="utf-8") if output else nullcontext(sys.stdout) as file, redirect_stdout(file):
+        if invocation().json or form is Format.JSON:
+            print_json(report.as_json())  # also what --baseline reads
+        else:
+            printer = {Format.TEXT: text, Format.SARIF: sarif, Format.GITHUB: annotations}[form]
+            printer.print_report(report)
     if fail_on and report.at_or_above(fail_on):
         raise typer.Exit(Exit.FINDINGS)
 
@@ -155,7 +186,7 @@ def _state(started: object) -> str:
     return "The scan is being prepared. Follow it with `assent scan list`."
 
 
-def _show(scan: ScanDetail) -> None:
+def _show(scan: "ScanDetail") -> None:
     coverage = scan.coverage
     show(
         scan,
@@ -177,17 +208,17 @@ def _show(scan: ScanDetail) -> None:
     )
 
 
-def _list_issues(issues: Iterable[Issue], change: Callable[[Issue], str] | None = None) -> None:
+def _list_issues(issues: "Iterable[Issue]", change: "Callable[[Issue], str] | None" = None) -> None:
     """Lists findings. change: what happened to one since another scan."""
-    changed: list[tuple[str, Callable[[Issue], object]]] = [("CHANGE", change)] if change else []
+    changed: dict[str, Callable[[Issue], object]] = {"CHANGE": change} if change else {}
     show_list(
         issues,
-        [
-            *changed,
-            ("", lambda it: it.priority),
-            ("FINDING", lambda it: it.title),
-            ("WHERE", lambda it: f"{it.location.path}:{it.location.start_line}"),
-            ("CONFIDENCE", lambda it: it.confidence),
-        ],
+        {
+            **changed,
+            "": "priority",
+            "FINDING": "title",
+            "WHERE": lambda it: f"{it.location.path}:{it.location.start_line}",
+            "CONFIDENCE": "confidence",
+        },
         empty="No readable findings.",
     )

@@ -1,19 +1,35 @@
 """Parts that commands share: their Typer groups, common options, and questions. Only these ask in the terminal."""
 
+import re
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Annotated
 
 import typer
 
-from openassent_cli.exits import Exit
 from openassent_cli.invocation import command
 from openassent_cli.printable import printable_line
-from openassent_cli.problems import Problem
+from openassent_cli.problems import Exit, Problem
 
 Limit = Annotated[int, typer.Option("--limit", "-L", min=1, help="How many to list at most.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Check the change, but don't make it.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Don't ask.")]
+
+Excluded = Annotated[
+    list[str] | None, typer.Option("--exclude", metavar="GLOB", help="Leave out these files. Can be given repeatedly.")
+]
+Included = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--include",
+        metavar="GLOB",
+        help="Also read these files, although they look like tests, demos, copies, or build output. Can be repeated.",
+    ),
+]
+OnlyRules = Annotated[
+    list[str] | None, typer.Option("--rule", metavar="ID", help="Only findings of this rule. Can be given repeatedly.")
+]
 
 DEFAULT_LIMIT = 50
 
@@ -27,9 +43,6 @@ class Priority(StrEnum):
 
 class Group(typer.Typer):
     """A group of commands. Each of them has the options of every command."""
-
-    def __init__(self, explanation: str) -> None:
-        super().__init__(help=explanation, no_args_is_help=True)
 
     def add(self, name: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
         """Adds a command. Returns the function unchanged."""
@@ -60,3 +73,25 @@ def ask(what: str, option: str) -> str:
 def _require_terminal(what: str, option: str) -> None:
     if not typer.get_text_stream("stdin").isatty():
         raise Problem(f"This needs {what}.", f"Give {option}.", Exit.USAGE)
+
+
+_UNITS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
+_TEXT = re.compile(r"([0-9]{1,6})([smhdw])\Z")
+
+
+class Duration:
+    """A number of seconds, written as a whole number and a unit."""
+
+    def __init__(self, text: str) -> None:
+        match = _TEXT.match(text.strip().lower())
+        if match is None:
+            raise typer.BadParameter(f"{text!r} isn't a duration. Examples: 30m, 12h, 90d.")
+        self.seconds = int(match[1]) * _UNITS[match[2]]
+
+    def ago(self) -> datetime:
+        """Returns the time this long ago."""
+        return datetime.now(UTC) - timedelta(seconds=self.seconds)
+
+    def from_now(self) -> datetime:
+        """Returns the time when this has passed."""
+        return datetime.now(UTC) + timedelta(seconds=self.seconds)

@@ -10,7 +10,7 @@ from openassent_cli.finding import project_id
 from openassent_cli.invocation import invocation
 from openassent_cli.output import done, show_list
 
-app = Group("Vendors that were detected on a project.")
+app = Group()
 Vendor = Annotated[str, typer.Argument(help="The vendor's ID.")]
 
 
@@ -20,27 +20,28 @@ def list_vendors(project: Name, limit: Limit = DEFAULT_LIMIT) -> None:
     with invocation().client() as client:
         show_list(
             client.vendors.list(project_id(client, project)),
-            [
-                ("VENDOR", lambda it: it.vendor_id),
-                ("NAME", lambda it: it.name),
-                ("CATEGORY", lambda it: it.category),
-                ("DECISION", lambda it: it.review_state),
-                ("LAST SEEN", lambda it: it.last_seen_at),
-            ],
+            {
+                "VENDOR": "vendor_id",
+                "NAME": "name",
+                "CATEGORY": "category",
+                "DECISION": "review_state",
+                "LAST SEEN": "last_seen_at",
+                "REPOSITORIES": lambda it: ", ".join(use.repository_name for use in it.repositories if use.found),
+            },
             limit=limit,
-            empty="No vendors were detected on this project.",
+            empty="No vendors were seen on this project.",
         )
 
 
 @app.add("approve")
 def approve(project: Name, vendor: Vendor, dry_run: DryRun = False) -> None:
-    """Approve a vendor."""
+    """Approve a vendor: the project may use it, once visitors have consented."""
     _decide(project, vendor, "approve", "Approved", dry_run=dry_run)
 
 
 @app.add("ignore")
 def ignore(project: Name, vendor: Vendor, dry_run: DryRun = False) -> None:
-    """Ignore a vendor."""
+    """Ignore a vendor: the next scan resolves open code findings about loading only ignored vendors."""
     _decide(project, vendor, "ignore", "Ignored", dry_run=dry_run)
 
 

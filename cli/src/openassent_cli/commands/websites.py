@@ -10,7 +10,7 @@ from openassent_cli.finding import found_by_name, project_id
 from openassent_cli.invocation import invocation
 from openassent_cli.output import done, show_list
 
-app = Group("The websites of a project.")
+app = Group()
 Address = Annotated[str, typer.Argument(help="The website's address, such as https://shop.example.")]
 
 
@@ -21,12 +21,7 @@ def list_websites(project: Name) -> None:
         websites = client.projects.get(project_id(client, project)).websites
     show_list(
         websites,
-        [
-            ("ADDRESS", lambda it: it.origin),
-            ("PRIMARY", lambda it: it.primary),
-            ("AUDITED", lambda it: it.audited),
-            ("ID", lambda it: it.id),
-        ],
+        {"ADDRESS": "origin", "PRIMARY": "primary", "AUDITED": "audited", "ID": "id"},
         empty="The project has no websites. Add one with `assent website add`.",
     )
 

@@ -2,15 +2,24 @@
 
 from collections import Counter
 
-from rich.syntax import Syntax
 from rich.text import Text
 
 from openassent_analysis.working_tree import ReportedFinding
-from openassent_cli.invocation import note
+from openassent_cli.invocation import invocation, note
 from openassent_cli.local import LocalReport
 from openassent_cli.output import counted, print_code, print_text
 from openassent_cli.printable import printable, printable_line
 
+# Of pygments, by extension. Everything else is markup.
+_LANGUAGES = {
+    **dict.fromkeys(("js", "cjs", "mjs"), "javascript"),
+    **dict.fromkeys(("ts", "cts", "mts"), "typescript"),
+    **{name: name for name in ("jsx", "tsx", "vue", "json", "toml", "php")},
+    "py": "python",
+    "yml": "yaml",
+    "yaml": "yaml",
+}
+_SUPPRESSED_BY = {"comment": "comments", "rule": "rules that are off", "vendor": "accepted vendors"}
 _STYLES = {"P0": "bold white on red", "P1": "bold red", "P2": "bold yellow", "P3": "bold blue"}
 
 
@@ -18,6 +27,8 @@ def print_report(report: LocalReport) -> None:
     """Prints the findings on standard output, and a summary on standard error."""
     for reported in report.findings:
         _print_finding(reported)
+    for it in report.notes:
+        note(f"{printable_line(report.path_in_tree(it.path))}:{it.line}: {printable_line(it.text)}")
     note(summary(report))
 
 
@@ -31,10 +42,22 @@ def summary(report: LocalReport) -> str:
     parts = [f"{found} ({detail}) in {files}." if count else f"No {new}findings in {files}."]
     if report.baseline_count:
         parts.append(f"{report.baseline_count} are in the baseline.")
+    if report.suppressed:
+        by = Counter(it.suppression.kind for it in report.suppressed if it.suppression)
+        detail = ", ".join(f"{number} by {_SUPPRESSED_BY[kind]}" for kind, number in sorted(by.items()))
+        parts.append(f"{counted(len(report.suppressed), 'finding')} suppressed: {detail}.")
     if report.skipped:
-        reasons = ", ".join(f"{reason} {number:,}" for reason, number in Counter(report.skipped).most_common())
-        parts.append(f"Not analyzed: {reasons}.")
+        reasons = (
+            f"{reason} {number:,} (such as {printable_line(report.skipped_examples[reason][0])})"
+            for reason, number in Counter(report.skipped).most_common()
+        )
+        parts.append(f"Not analyzed: {', '.join(reasons)}.")
     return " ".join(parts)
+
+
+def _language(path: str) -> str:
+    """Returns the name of the language to highlight. Guessing it by the content would import every lexer."""
+    return _LANGUAGES.get(path.rpartition(".")[2].lower(), "html")
 
 
 def _print_finding(reported: ReportedFinding) -> None:
@@ -46,9 +69,14 @@ def _print_finding(reported: ReportedFinding) -> None:
         heading.append(f"  ({finding.confidence} confidence)", style="dim")
     print_text(heading)
     print_text(Text(f"{printable_line(place.path)}:{place.start_line}:{place.start_column}", style="cyan"))
-    print_code(place.snippet, Syntax.guess_lexer(place.path, place.snippet), place.start_line)
+    print_code(place.snippet, _language(place.path), place.start_line)
     print_text(Text(printable(finding.description)), indent=2)
     print_text(Text(f"Fix: {printable(finding.remediation)}", style="green"), indent=2)
-    if reported.fix:
+    if reported.fix and reported.fix.edits:
+        print_text(Text(f"`assent fix` can make the change: {printable(reported.fix.summary)}"), indent=2)
+    elif reported.fix:
         print_code(reported.fix.code, reported.fix.language, indent=4)
+    documentation = invocation().documentation
+    rule = f"{documentation}/rules/{finding.rule_id}" if documentation else f"Rule: {finding.rule_id}"
+    print_text(Text(rule, style="dim"), indent=2)
     print_text(Text())

@@ -1,4 +1,4 @@
-"""Finds out what runs a function: the places of the file that use its name, and the elements that name it."""
+"""Finds out what runs a function: code in the file that uses its name, or elements whose event attributes name it."""
 
 from __future__ import annotations
 
@@ -9,24 +9,16 @@ from typing import Final
 from ast_grep_py import SgNode
 
 from openassent_analysis.blocks import SCRIPTS, Block
-from openassent_analysis.functions import FUNCTIONS
 from openassent_analysis.gates import events, words
 from openassent_analysis.gates.context import RUNS, WAITS, Found, Reader, any_of
 from openassent_analysis.gates.events import Refused
 from openassent_analysis.gates.index import MAX_ANCESTORS, Place
 from openassent_analysis.gating import DEFAULT
+from openassent_analysis.reading import pattern_of, resource
+from openassent_analysis.statements import FUNCTIONS
 
-_HANDS_ON: Final = re.compile(
-    r"(?:React\.)?(?:useCallback|memo|forwardRef|useEvent|debounce|throttle|once|observer|async|withRouter"
-    r"|defineComponent|dynamic|lazy)"
-)
-# Methods that run when their component or class is used.
-_LIFECYCLE: Final = frozenset({
-    "constructor", "render", "componentDidMount", "componentDidUpdate", "componentWillMount",
-    "mounted", "created", "beforeMount", "beforeCreate", "setup", "ngOnInit", "ngAfterViewInit", "ngAfterContentInit",
-    "connectedCallback", "head", "updated", "activated", "async", "onMounted", "data", "install", "enhanceApp",
-    "serverPrefetch", "fetch", "UNSAFE_componentWillMount",
-})  # fmt: skip
+_HANDS_ON: Final = pattern_of(resource("frameworks")["hands_on"])
+_LIFECYCLE: Final = frozenset(resource("frameworks")["lifecycle"])
 _MAX_USES: Final = 20
 _AROUND: Final = frozenset({"call_expression", "arguments", "parenthesized_expression", "as_expression"})
 _WORD: Final = re.compile(r"[\w$]+")
@@ -91,7 +83,8 @@ def _of_owner(reader: Reader, block: Block, method: SgNode, name: str = "") -> F
         named = ancestor.field("name")
         if kind in {"class_declaration", "class"} and named is not None:
             owner = named.text()
-            ways = [_use(reader, use, owner) for use in _uses(reader, ancestor, owner, property_only=False)[:_MAX_USES]]
+            uses = _uses(reader, ancestor, owner, property_only=False)[:_MAX_USES]
+            ways = [(_of_instance(reader, use.node) if name else None) or _use(reader, use, owner) for use in uses]
             return any_of(ways) if ways else _called(reader.index.exports.get(owner, owner))
         if kind == "variable_declarator" and named is not None:
             owner = named.text()[:100]
@@ -106,6 +99,19 @@ def _of_owner(reader: Reader, block: Block, method: SgNode, name: str = "") -> F
         if kind in {"arguments", "call_expression"} and not name:
             return RUNS
     return _called(name) if name else RUNS
+
+
+def _of_instance(reader: Reader, made: SgNode) -> Found | None:
+    """Returns the gates of a method of the instance that the file exports, or None if a class isn't made for that."""
+    call = made.parent()
+    holder = call.parent() if call is not None and call.kind() == "new_expression" else None
+    if holder is None:
+        return None
+    if holder.kind() == "export_statement":
+        return _called(DEFAULT)
+    name = holder.field("name") if holder.kind() == "variable_declarator" else None
+    exported = reader.index.exports.get(name.text()[:100]) if name is not None else None
+    return _called(exported) if exported else None
 
 
 def _called(name: str) -> Found:
@@ -308,3 +314,47 @@ def _events(reader: Reader, name: str) -> list[Found]:
         except Refused:
             found.append(RUNS)
     return found
+
+
+_RUNS_ITSELF: Final = re.compile(
+    r"(?:use(?:Layout|Insertion)?Effect|onMounted|onMount|mounted|setTimeout|requestIdleCallback|queueMicrotask"
+    r"|requestAnimationFrame|\.ready|^\$|^jQuery|\.then)$"
+)
+_LOADED: Final = re.compile(r"""["'](?:load|DOMContentLoaded|readystatechange)["']""")
+
+
+def runs_on_load(node: SgNode) -> bool:
+    """Returns whether code runs on page load: outside of functions, or in one that the page itself calls."""
+    outermost_runs = False
+    for ancestor in node.ancestors()[:MAX_ANCESTORS]:
+        if ancestor.kind() not in FUNCTIONS:
+            continue
+        if _called_by_page(ancestor):
+            outermost_runs = True
+            continue
+        name = name_of(ancestor)[0]
+        # Effects of a component run when it is rendered.
+        return outermost_runs and bool(name and name[:1].isupper())
+    return True
+
+
+def _called_by_page(function: SgNode) -> bool:
+    parent = function.parent()
+    while parent is not None and parent.kind() in {"parenthesized_expression", "arguments"}:
+        parent = parent.parent()
+    if parent is None:
+        return False
+    if parent.kind() == "assignment_expression":
+        left = parent.field("left")
+        return left is not None and left.text().endswith("onload")
+    if parent.kind() in {"unary_expression", "member_expression"}:
+        return True  # !function () {}(), (function () {}).call(this)
+    if parent.kind() != "call_expression":
+        return False
+    callee = parent.field("function")
+    if callee is None:
+        return False
+    inside = callee.range().start.index <= function.range().start.index < callee.range().end.index
+    if inside or _RUNS_ITSELF.search(callee.text()):
+        return True
+    return callee.text().endswith("addEventListener") and bool(_LOADED.search(parent.text()[:200]))

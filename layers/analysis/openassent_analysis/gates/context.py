@@ -1,23 +1,137 @@
-"""The interface between the modules of this package, whose names, conditions, and callers refer to each other."""
+"""The meaning of conditions, and the interface between the modules of this package, which refer to each other.
+
+A condition implies a gate if it holds, and another one if it doesn't.
+"""
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol
+from collections.abc import Iterable
+from enum import Enum
+from functools import reduce
+from typing import Final, NamedTuple, Protocol
 
 from ast_grep_py import SgNode
 
 from openassent_analysis.blocks import Block
-from openassent_analysis.gates.implied import GIVEN, NOTHING, Implied, Meaning, both, either
 from openassent_analysis.gates.index import Index, Place
-from openassent_analysis.gating import CLOSED, Gate, Gating, Unclear
+from openassent_analysis.gating import CLOSED, Export, Gate, Gating, Unclear
 from openassent_analysis.report import MAX_GATING_NAMES
+
+
+class Implied(NamedTuple):
+    """The facts that are known if a condition holds.
+
+    given: the visitor has consented. providers: the visitor has consented if one of these gives the choice.
+    unclear: the visitor may have consented.
+    """
+
+    given: bool = False
+    providers: frozenset[Export] = frozenset()
+    unclear: bool = False
+
+
+NOTHING: Final = Implied()
+GIVEN: Final = Implied(given=True)
+UNCLEAR: Final = Implied(unclear=True)
+
+
+class Kind(Enum):
+    """The kind of a value, which decides the meaning of its comparisons."""
+
+    OTHER = "other"
+    # True only with consent, and false without it.
+    FLAG = "flag"
+    # The visitor's choice, which can be undecided or a refusal.
+    CHOICE = "choice"
+    # Something in storage, which may be the choice.
+    STORED = "stored"
+
+
+class Meaning(NamedTuple):
+    """The facts that follow if a value is true, and if it is false."""
+
+    true: Implied = NOTHING
+    false: Implied = NOTHING
+    kind: Kind = Kind.OTHER
+
+
+OTHER: Final = Meaning()
+# Constants: everything follows from a condition that never holds, because its branch never runs.
+ALWAYS: Final = Meaning(NOTHING, GIVEN)
+NEVER: Final = Meaning(GIVEN, NOTHING)
+CHOICE: Final = Meaning(GIVEN, NOTHING, Kind.CHOICE)
+FLAG: Final = Meaning(GIVEN, NOTHING, Kind.FLAG)
+STORED: Final = Meaning(NOTHING, NOTHING, Kind.STORED)
+MAYBE: Final = Meaning(UNCLEAR, NOTHING, Kind.CHOICE)
+
+
+def both(one: Implied, other: Implied) -> Implied:
+    """Returns the gate implied by both conditions together."""
+    return Implied(one.given or other.given, one.providers | other.providers, one.unclear or other.unclear)
+
+
+def either(one: Implied, other: Implied) -> Implied:
+    """Returns the gate that both conditions imply, if one of them holds."""
+    if one.given:
+        return other
+    if other.given:
+        return one
+    if NOTHING in {one, other}:
+        return NOTHING
+    return Implied(
+        providers=one.providers | other.providers if one.providers and other.providers else frozenset(),
+        unclear=one.unclear or other.unclear or bool(one.providers) != bool(other.providers),
+    )
+
+
+def either_of(ways: Iterable[Implied]) -> Implied | None:
+    """Returns the gate that all ways imply, of which one is taken. None if there is no way."""
+    known = list(ways)
+    return reduce(either, known) if known else None
+
+
+def negated(value: Meaning) -> Meaning:
+    return Meaning(value.false, value.true)
+
+
+def conjunction(one: Meaning, other: Meaning) -> Meaning:
+    return Meaning(both(one.true, other.true), either(one.false, other.false), _kind(one, other))
+
+
+def disjunction(one: Meaning, other: Meaning) -> Meaning:
+    return Meaning(either(one.true, other.true), both(one.false, other.false), _kind(one, other))
+
+
+def selection(test: Meaning, one: Meaning, other: Meaning) -> Meaning:
+    """Returns the meaning of `test ? one : other`."""
+    return Meaning(
+        either(both(test.true, one.true), both(test.false, other.true)),
+        either(both(test.true, one.false), both(test.false, other.false)),
+        Kind.FLAG,
+    )
+
+
+def _kind(one: Meaning, other: Meaning) -> Kind:
+    return one.kind if one.kind is not Kind.OTHER else other.kind
+
+
+def compared(value: Meaning, *, positive: bool, falsy: bool) -> Meaning:
+    """Returns the meaning of `value === literal`.
+
+    positive: the literal means consent. falsy: it is false, 0, or empty, so a flag that equals it means no consent.
+    """
+    if positive:
+        return Meaning(value.true, value.false if value.kind is Kind.FLAG else NOTHING, Kind.FLAG)
+    if falsy and value.kind is Kind.FLAG:
+        return Meaning(value.false, value.true, Kind.FLAG)
+    return OTHER
 
 
 class Found(NamedTuple):
     """The conditions under which code runs.
 
-    callers: functions that run it, if the file itself doesn't call them. handed_on: a function that runs it is given to
-    something that isn't known.
+    callers: the functions that run it and that this file never calls. handed_on: a function that runs it is passed to
+    unknown code.
     """
 
     implied: Implied = NOTHING

@@ -7,67 +7,30 @@ from typing import Final
 
 from ast_grep_py import SgNode
 
-from openassent_analysis.functions import FUNCTIONS
-from openassent_analysis.gates import words
-from openassent_analysis.gates.context import Reader
-from openassent_analysis.gates.implied import GIVEN, NOTHING, UNCLEAR, Implied, either_of
-from openassent_analysis.gates.index import Declared, Place
+from openassent_analysis.gates import libraries, words
+from openassent_analysis.gates.context import GIVEN, NOTHING, UNCLEAR, Implied, Reader, either_of
+from openassent_analysis.gates.index import Declared, Place, arguments_of, callee_of
 from openassent_analysis.gates.origins import in_project
-from openassent_analysis.gates.syntax import arguments_of, callee_of
 from openassent_analysis.gating import Export
+from openassent_analysis.reading import pattern_of, resource
+from openassent_analysis.statements import FUNCTIONS
 
-# Events by which a visitor asks for something on one element.
-_ASKS_FOR: Final = re.compile(
-    r"(?:on)?(?:double|dbl|long|key)?(?:click|press|tap|submit|pointerup|pointerdown|touchend|mousedown|mouseup|change|toggle|checked_?change|value_?change|select|play|activate)(?:capture)?"
-    # Of the project's own components, for example onPositiveClick.
-    r"|on_?\w{1,40}(?:click|press|tap|submit)(?:ed)?",
-    re.IGNORECASE,
-)
+_FRAMEWORKS: Final = resource("frameworks")
+_ASKS_FOR: Final = pattern_of(_FRAMEWORKS["asks_for"], re.IGNORECASE)
 # Events of Bootstrap when a click opens an element.
 _OPENS: Final = re.compile(r"shown?\.bs\.(?:modal|offcanvas|collapse|popover|dropdown)")
-# The whole page, whose events say nothing about one element.
-_PAGE: Final = re.compile(
-    r"(?:window|document|self|globalThis|body|html|root|doc|win|w|d)(?:\.(?:body|documentElement))?|(?:\$|jQuery)\(\s*(?:window|document|document\.body|['\"](?:body|html|html,\s*body)['\"])\s*\)"
-)
-_LISTENS: Final = re.compile(
-    r"(?:addEventListener|attachEvent|on|one|once|bind|live|delegate|subscribe|listen|addListener|\$on|useEventListener|addHandler|handle)"
-)
+_PAGE: Final = pattern_of(_FRAMEWORKS["page"])
+_LISTENS: Final = pattern_of(_FRAMEWORKS["listens"])
 _CLICKS: Final = re.compile(r"(?:click|submit|dblclick|tap|change)")
-# Events of consent tools. They fire when the visitor has chosen.
-_TOOLS_EVENT: Final = re.compile(
-    r"Cookiebot|OneTrust|cmplz|cookieyes|borlabs|^cc:|didomi|klaro|usercentrics|UC_|axeptio|iubenda|cookie-?first|cookiescript",
-    re.IGNORECASE,
-)
-_DISPATCHES: Final = {
-    "rule": {
-        "any": [
-            {"kind": "new_expression", "has": {"field": "constructor", "regex": "Event$"}},
-            {
-                "kind": "call_expression",
-                "has": {
-                    "field": "function",
-                    "regex": r"(?:emit|dispatch|dispatchEvent|trigger|publish|fire|broadcast|notify)$",
-                },
-            },
-        ]
-    }
-}
-# Functions that run their callback whatever the visitor chooses.
-_RUNS_ANYWAY: Final = re.compile(
-    r"(?:set(?:Timeout|Interval|Immediate)|use(?:Layout|Insertion)?Effect|onMount(?:ed)?|requestIdleCallback"
-    r"|requestAnimationFrame|queueMicrotask|\$|jQuery|nextTick|useCallback|useMemo|memo|forwardRef|Promise"
-    r"|defineNuxtPlugin|defineComponent|createApp|ready|catch|finally|map|forEach|filter|reduce|find|some|every|push)"
-)
+_TOOLS_EVENT: Final = pattern_of(resource("consent-words")["event"], re.IGNORECASE)
+_DISPATCHES: Final = resource("queries")["dispatches"]
+_RUNS_ANYWAY: Final = pattern_of(_FRAMEWORKS["runs_anyway"])
 _HANDLER: Final = re.compile(
     r"(?:on|handle|after|when|if|did|callback|cb|success)_?\w*|callback|enable|accept\w*|js|init", re.IGNORECASE
 )
 _ACTION: Final = re.compile(r"(?:on|handle)_?(?:click|press|tap|submit)\w*|(?:on)?click", re.IGNORECASE)
 _LABEL: Final = re.compile(r">([^<>{}]{1,120})<")
-_REFUSES_IN_LABEL: Final = re.compile(
-    r"declin|reject|refus|deny|opt[- ]?out|only (?:necessary|essential)|(?:necessary|essential) only|no,? thanks"
-    r"|ablehnen|nur notwendige",
-    re.IGNORECASE,
-)
+_REFUSES_IN_LABEL: Final = pattern_of(resource("consent-words")["refusing_label"], re.IGNORECASE)
 _SELECTOR: Final = re.compile(r"[.#\[a-z]")
 _ON_ACCEPT: Final = re.compile(r"(?:on|handle|after|when|if|did|accept)", re.IGNORECASE)
 _MAX_PLACES: Final = 20
@@ -150,7 +113,7 @@ def _dispatches(reader: Reader, event: str) -> list[Place]:
     for block in reader.index.scripts:
         if block.language == "python" or event not in block.text:
             continue
-        for node in block.root.find_all(_DISPATCHES)[:200]:  # type: ignore[call-overload]
+        for node in block.root.find_all(_DISPATCHES)[:200]:
             first = next(iter(arguments_of(node)), None)
             if first is not None and first.text()[1:-1] == event:
                 found.append(Place(block, node))
@@ -206,7 +169,7 @@ def implied_by_key(reader: Reader, pair: SgNode, child: SgNode) -> Implied:
         return GIVEN if words.accepts(name) else NOTHING
     if words.accepts(name) and _ON_ACCEPT.match(name):
         return GIVEN
-    return GIVEN if _belongs_to_library(reader, pair) else NOTHING
+    return GIVEN if _belongs_to_library(reader, pair) and not libraries.runs_before_answer(name) else NOTHING
 
 
 def _label_refuses(attribute: SgNode) -> bool:

@@ -6,17 +6,16 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from ast_grep_py import SgNode
+from ast_grep_py import Config, SgNode
 
 from openassent_analysis.blocks import SCRIPTS, Block
-from openassent_analysis.functions import FUNCTIONS
 from openassent_analysis.gates import markup, words
-from openassent_analysis.gates.context import Reader
-from openassent_analysis.gates.implied import NEVER, NOTHING, Implied, either_of
-from openassent_analysis.gates.index import Declared, Place
+from openassent_analysis.gates.context import NEVER, NOTHING, Implied, Reader, either_of
+from openassent_analysis.gates.index import Declared, Place, arguments_of, returns_of
 from openassent_analysis.gates.origins import declared_as
-from openassent_analysis.gates.syntax import arguments_of, returns_of
 from openassent_analysis.gating import DEFAULT, Provider
+from openassent_analysis.reading import resource
+from openassent_analysis.statements import FUNCTIONS
 
 _STORES: Final = frozenset(
     {"create", "createStore", "defineStore", "persist", "persisted", "persistentAtom", "atomWithStorage", "createSlice"}
@@ -25,10 +24,8 @@ _MAX_PROPERTIES: Final = 50
 _MAX_FUNCTION: Final = 2_000
 _READS: Final = re.compile(r"document\.cookie(?!\s{0,9}=[^=])|getItem\(|[cC]ookies?\.get\(")
 _CONSTANT: Final = re.compile(r"(?<![\w$.\"'`])[A-Z][A-Z0-9_]{2,60}(?![\w$])")
-_DEFAULTS: Final = {"rule": {"kind": "export_statement", "regex": r"^export\s+default\b"}}
-_ASSIGNED: Final = {
-    "rule": {"kind": "assignment_expression", "has": {"field": "left", "regex": r"^(?:module\.)?exports\b"}}
-}
+_DEFAULTS: Final[Config] = {"rule": {"kind": "export_statement", "regex": r"^export\s+default\b"}}
+_ASSIGNED: Final = resource("queries")["assigned_exports"]
 
 
 def providers_in(reader: Reader) -> Iterator[Provider]:
@@ -80,11 +77,11 @@ def _exported(reader: Reader) -> Iterator[tuple[str, Place]]:
 
 def _exported_in_place(block: Block) -> Iterator[tuple[str, SgNode]]:
     """Yields the exports that have no name in the file."""
-    for statement in block.root.find_all(_DEFAULTS):  # type: ignore[call-overload]
+    for statement in block.root.find_all(_DEFAULTS):
         value = statement.field("value") or statement.field("declaration")
         if value is not None and value.kind() != "identifier":
             yield DEFAULT, value
-    for assignment in block.root.find_all(_ASSIGNED):  # type: ignore[call-overload]
+    for assignment in block.root.find_all(_ASSIGNED):
         left, right = assignment.field("left"), assignment.field("right")
         if left is None or right is None:
             continue

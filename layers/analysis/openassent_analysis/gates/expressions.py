@@ -9,10 +9,8 @@ from typing import Final
 from ast_grep_py import SgNode
 
 from openassent_analysis.blocks import Block
-from openassent_analysis.functions import FUNCTIONS
-from openassent_analysis.gates import origins, words
-from openassent_analysis.gates.context import Reader
-from openassent_analysis.gates.implied import (
+from openassent_analysis.gates import libraries, origins, words
+from openassent_analysis.gates.context import (
     ALWAYS,
     FLAG,
     MAYBE,
@@ -22,14 +20,16 @@ from openassent_analysis.gates.implied import (
     STORED,
     Kind,
     Meaning,
+    Reader,
     compared,
     conjunction,
     disjunction,
     negated,
     selection,
 )
-from openassent_analysis.gates.syntax import MAX_TEXT, constant_of, is_constant
+from openassent_analysis.gates.index import MAX_TEXT, constant_of, is_constant
 from openassent_analysis.gates.texts import meaning_of_text
+from openassent_analysis.statements import FUNCTIONS
 
 _WRAPPERS: Final = frozenset({
     "parenthesized_expression", "await_expression", "as_expression", "non_null_expression", "satisfies_expression",
@@ -48,7 +48,8 @@ def meaning(reader: Reader, block: Block, node: SgNode) -> Meaning:
     if block.language == "python":
         return meaning_of_text(node.text()[:MAX_TEXT])
     read = _READ.get(node.kind())
-    return read(reader, block, node) if read else _literal(node)
+    found = read(reader, block, node) if read else _literal(node)
+    return libraries.without_answers(reader, node, found)
 
 
 def _wrapped(reader: Reader, block: Block, node: SgNode) -> Meaning:

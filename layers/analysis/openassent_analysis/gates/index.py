@@ -10,38 +10,18 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import Final, NamedTuple
 
-from ast_grep_py import SgNode
+from ast_grep_py import Config, SgNode
 
 from openassent_analysis.blocks import SCRIPTS, Block
-from openassent_analysis.functions import FUNCTIONS
 from openassent_analysis.gating import DEFAULT, WHOLE, Export
-from openassent_analysis.statements import MAX_LENGTH, exported_names, imported_names
+from openassent_analysis.reading import resource
+from openassent_analysis.statements import FUNCTIONS, MAX_LENGTH, exported_names, imported_names
 
 MAX_ANCESTORS: Final = 200
-_NAMES: Final = {
-    "rule": {
-        "any": [
-            {"kind": "identifier"},
-            {"kind": "shorthand_property_identifier"},
-            {"kind": "property_identifier"},
-        ]
-    }
-}
-_DECLARATIONS: Final = {
-    "rule": {
-        "any": [
-            {"kind": "variable_declarator"},
-            {"kind": "function_declaration"},
-            {"kind": "generator_function_declaration"},
-            {"kind": "class_declaration"},
-            {"kind": "import_statement"},
-            {"kind": "export_statement"},
-            {"kind": "method_definition"},
-        ]
-    }
-}
-_PYTHON_DECLARATIONS: Final = {"rule": {"kind": "function_definition"}}
-_ASSIGNMENTS: Final = {"rule": {"kind": "assignment_expression"}}
+_NAMES: Final = resource("queries")["names"]
+_DECLARATIONS: Final = resource("queries")["declarations"]
+_PYTHON_DECLARATIONS: Final[Config] = {"rule": {"kind": "function_definition"}}
+_ASSIGNMENTS: Final[Config] = {"rule": {"kind": "assignment_expression"}}
 _PARAMETER: Final = re.compile(r"[A-Za-z_$][\w$]*")
 _IN_ATTRIBUTE: Final = re.compile(
     r"""(?<![\w-])(?:on:?|@|v-on:|\(|data-on-)([a-z]{2,20})(?:[.|][a-z."""
@@ -86,11 +66,11 @@ class Index:
 
     @cached_property
     def uses(self) -> dict[str, list[Place]]:
-        """All places of each name, also as a property."""
+        """All places that use each name, including as the name of a property."""
         found: dict[str, list[Place]] = {}
         for block in self.scripts:
-            names = {"rule": {"kind": "identifier"}} if block.language == "python" else _NAMES
-            for node in block.root.find_all(names):  # type: ignore[call-overload]
+            names: Config = {"rule": {"kind": "identifier"}} if block.language == "python" else _NAMES
+            for node in block.root.find_all(names):
                 found.setdefault(node.text(), []).append(Place(block, node))
         return found
 
@@ -131,7 +111,7 @@ class Index:
         exported: dict[str, str] = {}
         for block in self.scripts:
             wanted = _PYTHON_DECLARATIONS if block.language == "python" else _DECLARATIONS
-            for node in block.root.find_all(wanted):  # type: ignore[call-overload]
+            for node in block.root.find_all(wanted):
                 kind = node.kind()
                 if kind == "import_statement":
                     imported |= dict(_imports(node))
@@ -144,7 +124,7 @@ class Index:
                             imported[name] = Export(module, entry.part or WHOLE)
                 elif name_node := node.field("name"):
                     declared.setdefault(name_node.text(), []).append(Declared(block, node, node))
-            for assignment in block.root.find_all(_ASSIGNMENTS) if "exports" in block.text else ():  # type: ignore[call-overload]
+            for assignment in block.root.find_all(_ASSIGNMENTS) if "exports" in block.text else ():
                 exported |= dict(_assigned(assignment))
         return declared, imported, exported
 
@@ -177,7 +157,7 @@ class Index:
         for block in self.scripts:
             if block.language == "python":
                 continue
-            for node in block.root.find_all(_ASSIGNMENTS):  # type: ignore[call-overload]
+            for node in block.root.find_all(_ASSIGNMENTS):
                 left = node.field("left")
                 if left is not None and (name := bare_name(left.text())):
                     found.setdefault(name, []).append(Place(block, node))
@@ -281,3 +261,51 @@ def _required(value: SgNode | None) -> str:
         return ""
     match = _REQUIRE.fullmatch(value.text()[:400])
     return match[1] if match else ""
+
+
+MAX_TEXT: Final = 400
+_MAX_RETURNS: Final = 20
+_RETURNS: Final[Config] = {"rule": {"kind": "return_statement"}}
+_CONSTANTS: Final = frozenset({"string", "number", "true", "false", "null", "undefined"})
+
+
+def arguments_of(call: SgNode) -> list[SgNode]:
+    given = call.field("arguments")
+    return [child for child in given.children() if child.is_named() and child.kind() != "comment"] if given else []
+
+
+def callee_of(call: SgNode) -> str:
+    callee = call.field("function") or call.field("constructor")
+    return callee.text()[-MAX_TEXT:] if callee is not None else ""
+
+
+def is_constant(node: SgNode) -> bool:
+    return node.kind() in _CONSTANTS
+
+
+def constant_of(index: Index, node: SgNode) -> str:
+    """Returns the value of a literal, of a name that the file sets to one, or the last word of another name."""
+    if node.kind() == "identifier":
+        for declared in index.declarations.get(node.text(), ())[:1]:
+            if declared.value is not None and is_constant(declared.value):
+                return declared.value.text().strip("\"'")
+    text = node.text()[:MAX_TEXT]
+    if node.kind() == "member_expression" and (value := index.strings.get(text.rpartition(".")[2])):
+        return value
+    return text.strip("\"'`") if node.kind() in {"string", "template_string"} else text.rpartition(".")[2]
+
+
+def returns_of(function: SgNode) -> list[SgNode]:
+    body = function.field("body")
+    if body is not None and body.kind() != "statement_block":
+        inner = body.child(1) if body.kind() == "parenthesized_expression" else body
+        return [inner] if inner is not None else []
+    found = []
+    for statement in function.find_all(_RETURNS):
+        around = next((it for it in statement.ancestors() if it.kind() in FUNCTIONS), None)
+        value = statement.child(1)
+        if around == function and value is not None and value.is_named():
+            found.append(value)
+        if len(found) >= _MAX_RETURNS:
+            break
+    return found

@@ -8,11 +8,11 @@ from typing import Final
 from ast_grep_py import SgNode
 
 from openassent_analysis.blocks import Block
-from openassent_analysis.functions import FUNCTIONS
 from openassent_analysis.gates import words
-from openassent_analysis.gates.context import Reader
-from openassent_analysis.gates.implied import GIVEN, NOTHING, Implied, Meaning, both, either_of, negated
+from openassent_analysis.gates.context import GIVEN, NOTHING, Implied, Meaning, Reader, both, either_of, negated
 from openassent_analysis.gates.origins import imported, in_project
+from openassent_analysis.reading import pattern_of, resource
+from openassent_analysis.statements import FUNCTIONS
 
 TAGS: Final = frozenset({"start_tag", "self_closing_tag", "jsx_self_closing_element", "jsx_opening_element"})
 ELEMENTS: Final = frozenset({"jsx_element", "element", "script_element"})
@@ -37,25 +37,21 @@ _CONDITION: Final = re.compile(
     r"""(?<![\w-])(?:v-if|v-else-if|\*ngIf|x-if|n-if|ng-if|\[if\])\s{0,5}=\s{0,5}(?:"([^"]{1,300})"|'([^']{1,300})')"""
 )
 _ELSE: Final = re.compile(r"""(?<![\w-])v-else(?:-if)?\b""")
-# Parts of a consent library's interface, which show their children to every visitor.
-_SHOWS_ANYWAY: Final = re.compile(
-    r"Provider|Banner|Manager(?!Gate)|Dialog|Modal|Popup|Notice|Root|Layout|Context|Config|Trigger|Button|Settings|Widget|Footer|Page|Policy|Bar$"
-)
+_SHOWS_ANYWAY: Final = pattern_of(resource("consent-words")["shows_anyway"])
 # Elements that are visible after the visitor has opened them, such as dialogs.
 _OPENED: Final = re.compile(
     r"(?:Dialog|Modal|Popover|Sheet|Drawer|HoverCard|Collapsible|Accordion)\.?(?:Content|Panel|Body)"
 )
 _TEMPLATE: Final = re.compile(r"<template(?:\s{1,9}(?:id|class)=[\"'][^\"']{0,60}[\"'])?\s{0,9}>")
 _CUSTOM: Final = re.compile(r"<[a-z]\w{0,40}-")
+# Custom elements that show their template when the visitor presses a button, wherever that is.
+_OPENED_BY_BUTTON: Final = re.compile(r"<(?:deferred|modal|dialog|popup)-", re.IGNORECASE)
 _MAX_BEFORE: Final = 5000
 _JSX: Final = frozenset({"jsx_self_closing_element", "jsx_opening_element"})
 # Elements that show their content only while they are open.
 _OPENS: Final = re.compile(r"(?:Dialog|Modal|Popup|Popover|Drawer|Lightbox|Overlay|Sheet|Offcanvas)(?:\.Root)?$")
 _IS_OPEN: Final = re.compile(r"(?:is|modal)?_?(?:open|opened|show|shown|visible|active)", re.IGNORECASE)
-_CONSENT: Final = re.compile(
-    r"consent|gdpr|cookie_?(?:gate|guard|wall|check|block|accepted|required)|tracking_?gate|(?:analytics|privacy)_?gate",
-    re.IGNORECASE,
-)
+_CONSENT: Final = pattern_of(resource("consent-words")["component"], re.IGNORECASE)
 
 
 def tag_waits(tag: SgNode) -> bool:
@@ -100,6 +96,8 @@ def _is_deferred(tag: SgNode) -> bool:
     first = owner.child(0) if owner is not None else None
     if owner is None or first is None or _CUSTOM.match(first.text()[:100]) is None:
         return False
+    if _OPENED_BY_BUTTON.match(first.text()[:100]):
+        return True
     before = owner.text()[: tag.range().start.index - owner.range().start.index]
     return "<button" in before[-_MAX_BEFORE:]
 
@@ -202,3 +200,23 @@ def meaning_of_script(reader: Reader, condition: str) -> Meaning:
     root = block.root
     first = root.child(0)
     return reader.meaning(block, first if first is not None else root)
+
+
+_ENABLING: Final = resource("queries")["enabling_options"]
+_MAX_OPTIONS: Final = 10
+# <GoogleAnalytics enabled={allowed} /> of Svelte, <google-analytics :enabled="allowed" /> of Vue
+_ENABLED: Final = re.compile(r"""\s:?enabled=(?:\{|["'])([^{}"'<>]{1,200})""")
+_LONGEST_TAG: Final = 2_000
+
+
+def enabled_with_consent(reader: Reader, block: Block, call: SgNode) -> bool:
+    """Returns whether an option of a call, or of a component, is true only if the visitor has consented."""
+    if block.host is not None and (written := _ENABLED.search(block.host.text()[:_LONGEST_TAG])):
+        return meaning_of_script(reader, written[1]).true.given
+    if call.kind() not in {"call_expression", "new_expression"}:
+        return False
+    for pair in call.find_all(_ENABLING)[:_MAX_OPTIONS]:
+        value = pair.field("value")
+        if value is not None and value.kind() not in {"true", "false"} and reader.meaning(block, value).true.given:
+            return True
+    return False

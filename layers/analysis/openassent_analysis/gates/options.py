@@ -1,4 +1,4 @@
-"""Settings by which a vendor's own code waits for consent, and scripts that block later ones on a page."""
+"""Settings that make a vendor's own code wait for consent, and scripts that block the scripts after them on a page."""
 
 from __future__ import annotations
 
@@ -10,19 +10,10 @@ from typing import Final
 from ast_grep_py import SgNode
 
 from openassent_analysis.blocks import Block
+from openassent_analysis.reading import pattern_of, resource
 from openassent_analysis.sources import Source
 
-# Scripts that block everything after them on the page.
-_AUTO_BLOCKER: Final = re.compile(
-    r"data-blockingmode[\"']?\s{0,9}[=:]\s{0,9}\{?[\"']?auto|OtAutoBlock\.js|autoblocker\.js|/autoblocking/"
-    r"|data-cmp-ab\s{0,9}=|semiautomatic"
-    r"|termly\.io/resource-blocker|app\.termly\.io/embed\.min\.js[^>]{0,300}autoBlock=on"
-    r"|data-auto-block\s{0,9}=\s{0,9}[\"']on|cdn-cookieyes\.com/client_data|cmp\.osano\.com"
-    r"|cookie-script\.com/s/|uc-block\.bundle|privacy-proxy\.usercentrics\.eu|secureprivacy\.ai/script"
-    r"|transcend-cdn\.com/cm/|cs\.iubenda\.com/autoblocking|cdn\.enzuzo\.com|"
-    r"data-ketch-autoblock|airgap\.js",
-    re.IGNORECASE,
-)
+_AUTO_BLOCKER: Final = pattern_of(resource("consent-words")["auto_blocker"], re.IGNORECASE)
 GOOGLE: Final = frozenset({"google-analytics", "google-tag-manager", "google-ads", "firebase-analytics"})
 _DEFAULT: Final = re.compile(r"""["']consent["']\s{0,9},\s{0,9}["']default["']\s{0,9},\s{0,9}([^)]{0,1500})""")
 # The first command of a tag, after which defaults come too late.
@@ -34,62 +25,21 @@ _ASSIGNED: Final = re.compile(r"(?<![\w$.])([\w$.]{1,60})\s{0,9}[:=]")
 _COMMENT: Final = re.compile(r"//|\*|#|<!--")
 _COMMENTED: Final = re.compile(r"//[^\n]*+|/\*[^*]*+\*/")
 _WANTED: Final = {"google-ads": ("ad_storage",), "google-analytics": ("analytics_storage",)}
-# A setting is on, or on unless the visitor has consented.
-_YES: Final = r"\s{0,9}(?:true|!0|!+[\w.]{0,60}(?:onsent|ccept|llow|pted))"
-# By vendor: settings in a call of the vendor's, or of its queue, that make it wait or do without identifiers.
-_OPTIONS: Final = {
-    "posthog": r"(?:opt_out_capturing_by_default|opt_out_persistence_by_default"
-    rf"|disable_persistence|(?<![\w.])disabled)[\"']?\s{{0,9}}:{_YES}"
-    r"|defaultOptIn[\"']?\s{0,9}:\s{0,9}(?:false|!1)|persistence[\"']?\s{0,9}:\s{0,9}(?:[^,{}\n?]{0,100}\?\s{0,20}[\"'`][\w+]{1,40}[\"'`]\s{0,20}:\s{0,20})?[\"'`]memory|cookieless_mode[\"']?\s{0,9}:(?!\s{0,9}(?:false|null|undefined))",
-    "mixpanel": rf"(?:opt_out_tracking_by_default|disable_persistence)[\"']?\s{{0,9}}:{_YES}",
-    "amplitude": rf"optOut[\"']?\s{{0,9}}:{_YES}|identityStorage[\"']?\s{{0,9}}:\s{{0,9}}[\"']none",
-    "crisp": r"autoload[\"']?\s{0,9}:\s{0,9}(?:false|!1)",
-    "countly": rf"require_consent[\"']?\s{{0,9}}:{_YES}",
-    "rudderstack": r"preConsent[\"']?\s{0,9}:|consentManagement[\"']?\s{0,9}:",
-    "segment": rf"disable[\"']?\s{{0,9}}:{_YES}",
-    "snowplow": r"anonymousTracking[\"']?\s{0,9}:(?!\s{0,9}false)|stateStorageStrategy[\"']?\s{0,9}:\s{0,9}[\"']none",
-    "google-analytics": r"bootstrap[\"']?\s{0,9}:\s{0,9}false|(?:enabled|initMode)[\"']?\s{0,9}:\s{0,9}(?:false"
-    r"|[\"']manual)|(?:storage|client_storage)[\"']\s{0,9}:\s{0,9}[\"']none",
-    "google-tag-manager": r"(?:enabled|autoInit)[\"']?\s{0,9}:\s{0,9}false",
-    "datadog": r"trackingConsent[\"']?\s{0,9}:\s{0,9}[\"'](?:not-granted|pending)",
-    "adobe-analytics": r"defaultConsent[\"']?\s{0,9}:\s{0,9}[\"'](?:pending|out)",
-    "adobe-launch": r"defaultConsent[\"']?\s{0,9}:\s{0,9}[\"'](?:pending|out)",
-}
-# By vendor: calls anywhere in the file by which the vendor's own tag waits. An image of the vendor's is loaded anyway.
-_CALLS: Final = {
-    "matomo": r"(?<![\w])(?:requireConsent|requireCookieConsent|disableCookies)(?![\w])(?!\s{0,9}:\s{0,9}false)",
-    "piwik": r"(?<![\w])(?:requireConsent|requireCookieConsent|disableCookies|setDoNotTrack_none)(?![\w])",
-    "meta-pixel": r"fbq\(\s{0,9}[\"']consent[\"']\s{0,9},\s{0,9}[\"']revoke",
-    "tiktok-pixel": r"ttq\.holdConsent|ttq\.revokeConsent",
-    "microsoft-advertising": r"uetq[^;]{0,80}[\"']consent[\"']\s{0,9},\s{0,9}[\"']default[\"'][^;]{0,120}denied",
-    "microsoft-clarity": r"clarity\(\s{0,9}[\"']consent[\"']\s{0,9},\s{0,9}false"
-    r"|clarity\(\s{0,9}[\"']consentv2[\"'][^;]{0,120}denied",
-    "hubspot": r"addPrivacyConsentListener",
-    "pinterest-tag": r"pintrk\(\s{0,9}[\"']setconsent[\"']\s{0,9},\s{0,9}false",
-    "fullstory": r"_fs_capture_on_startup\s{0,9}=\s{0,9}false|captureOnStartup[\"']?\s{0,9}:\s{0,9}false",
-}
-# How calls of a vendor begin that contain its settings.
-_STARTS: Final = {
-    "posthog": r"posthog\w{0,20}\.init\(|<PostHogProvider\b|PostHog\(",
-    "mixpanel": r"mixpanel\w{0,20}\.init\(|Mixpanel\(",
-    "amplitude": r"amplitude\w{0,20}(?:\.getInstance\(\))?\.init\(|(?<![\w.])init(?:All)?\(",
-    "crisp": r"Crisp\.configure\(",
-    "countly": r"Countly\.init\(|Countly\s{0,9}=|CountlyConfig",
-    "rudderstack": r"\w{0,20}(?:rudder|RudderAnalytics)\w{0,20}\.load\(|analytics\.load\(",
-    "segment": r"\w{0,20}(?:analytics|Analytics\w{0,20})\.load\(",
-    "snowplow": r"newTracker[\"']?|trackerConfiguration",
-    "google-analytics": r"VueGtag|createGtag\(|gtag\s{0,9}:\s{0,9}\{|ga\(|ReactGA\.initialize\(",
-    "google-tag-manager": r"gtm\s{0,9}:\s{0,9}\{|createGtm\(",
-    "datadog": r"datadogRum\.init\(",
-    "adobe-analytics": r"alloy\(",
-    "adobe-launch": r"alloy\(",
-}
+
+
+def _settings(kind: str) -> dict[str, re.Pattern[str]]:
+    """Returns the expressions of a kind by vendor."""
+    known = resource("vendor-settings")
+    return {vendor: pattern_of(given[kind]) for vendor, given in known.items() if kind in given}
+
+
+# A vendor's image is loaded whatever its own tag does.
 _IMAGE: Final = re.compile(r"<img\b", re.IGNORECASE)
 # Vendors whose images set no cookies.
 _WITHOUT_COOKIES: Final = ("matomo", "piwik")
-_STARTS_OF: Final = {vendor: re.compile(pattern) for vendor, pattern in _STARTS.items()}
-_OPTIONS_OF: Final = {vendor: re.compile(pattern) for vendor, pattern in _OPTIONS.items()}
-_CALLS_OF: Final = {vendor: re.compile(pattern) for vendor, pattern in _CALLS.items()}
+_STARTS_OF: Final = _settings("starts")
+_OPTIONS_OF: Final = _settings("options")
+_CALLS_OF: Final = _settings("calls")
 # Settings of the same names that are about something else.
 _DEBUGGING: Final = re.compile(r"debug\s{0,9}:\s{0,9}\{[^{}]{0,400}\}")
 _MAX_CALL: Final = 3000

@@ -8,10 +8,8 @@ from typing import Final
 from ast_grep_py import SgNode
 
 from openassent_analysis.blocks import Block
-from openassent_analysis.functions import FUNCTIONS
 from openassent_analysis.gates import states, words
-from openassent_analysis.gates.context import Reader
-from openassent_analysis.gates.implied import (
+from openassent_analysis.gates.context import (
     ALWAYS,
     CHOICE,
     FLAG,
@@ -22,37 +20,33 @@ from openassent_analysis.gates.implied import (
     Implied,
     Kind,
     Meaning,
+    Reader,
     both,
     either,
 )
-from openassent_analysis.gates.index import Declared
-from openassent_analysis.gates.syntax import MAX_TEXT, arguments_of, callee_of, constant_of, is_constant, returns_of
+from openassent_analysis.gates.index import (
+    MAX_TEXT,
+    Declared,
+    arguments_of,
+    callee_of,
+    constant_of,
+    is_constant,
+    returns_of,
+)
 from openassent_analysis.gates.texts import by_name
 from openassent_analysis.gating import WHOLE, Export
+from openassent_analysis.reading import pattern_of, resource
+from openassent_analysis.statements import FUNCTIONS
 
-_STORAGE: Final = re.compile(
-    r"(?:local|session)Storage|AsyncStorage|SecureStore|MMKV|(?<![a-z])[cC]ookies?(?:Store|Storage|JS|Js|Service|Lib|Util)?\b"
-    r"|(?:get|read|use|load|fetch)_?Cookies?|use\w{0,20}Storage\w{0,20}|[sS]torage\b|getItem\b|\$\.cookie|usePersist|get_?cookie"
-)
+_STORAGE: Final = pattern_of(resource("consent-words")["stores"])
 _STORAGE_OBJECT: Final = re.compile(
     r"[\w$.]{0,60}?(?:(?:local|session)Storage|[cC]ookies?|COOKIES|cookieStore)(?:\(\))?"
 )
 # Functions that return all cookies, by their names.
 _ALL_COOKIES: Final = re.compile(r"[cC]ookies?\.(?:getAll|get|all)$|(?:^|\.)parseCookies$")
-# Functions that return their argument, or a part of it.
-_PASSES_ON: Final = re.compile(
-    r"(?:JSON\.parse|Boolean|String|Number|parseInt|decodeURIComponent|unescape|atob|structuredClone|new Set"
-    r"|Object\.(?:values|keys|entries|assign|freeze)|Array\.(?:from|isArray)|Promise\.resolve|toValue|unref|toRef|get"
-    r"|computed|useMemo|useCallback|cache|createMemo|useContext|useStore|inject|use|memo)"
-)
-_STATES: Final = frozenset({
-    "useState", "createSignal", "useSignal", "signal", "ref", "shallowRef", "useRef", "writable", "BehaviorSubject",
-    "atom", "observable", "$state", "reactive",
-})  # fmt: skip
-_PACKAGE: Final = re.compile(
-    r"[\w.-]+|(?:node|next|react|vue|nuxt|svelte|firebase|gatsby|lodash|rxjs|expo|@angular|@nuxt|@sveltejs|@vueuse|@remix-run"
-    r"|@tanstack|@ionic|@reduxjs|@mui|@chakra-ui|@headlessui|@apollo|@sentry|@types)/.*"
-)
+_PASSES_ON: Final = pattern_of(resource("frameworks")["passes_on"])
+_STATES: Final = frozenset(resource("frameworks")["states"].splitlines())
+_PACKAGE: Final = pattern_of(resource("frameworks")["package"])
 _THIS: Final = "this."
 _COOKIE_KEY: Final = re.compile(r"""["'`/](?:\^|;|\s)*([\w-]{1,60})=""")
 _LISTENS: Final = re.compile(r"(?:addEventListener|(?:^|\.)on)$")
@@ -60,16 +54,11 @@ _WATCHES: Final = frozenset({"watch", "this.$watch"})
 _MAX_MEMBERS: Final = 200
 _MAX_CASTS: Final = 4
 _QUESTION: Final = re.compile(r"(?:is|has|can|should|may)[A-Z_]")
-# What Nuxt imports by itself.
+# The folder from which Nuxt imports by itself.
 _COMPOSABLES: Final = "composables/"
 _COMPOSABLE: Final = re.compile(r"use[A-Z]\w{1,60}")
 _PROJECT: Final = re.compile(r"[./~#$]|@/|@\w+/\w+/")
-# Properties of a library's or hook's answer that aren't the choice.
-_NOT_CHOICE: Final = re.compile(
-    r"loading|ready|open|visible|show|hide|banner|modal|dialog|initiali[sz]ed|pending|theme|locale|language|error|timestamp"
-    r"|setConsent|save|update|accept(?:All)?$|isMounted",
-    re.IGNORECASE,
-)
+_NOT_CHOICE: Final = pattern_of(resource("consent-words")["not_choice"], re.IGNORECASE)
 ENVIRONMENT: Final = re.compile(r"process\.env|import\.meta|(?<![\w.])(?:env|ENV|\$env|config|siteConfig|Config)[.\[(]")
 
 

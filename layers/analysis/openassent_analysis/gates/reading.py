@@ -10,8 +10,7 @@ from ast_grep_py import SgNode
 from openassent_analysis.blocks import Block
 from openassent_analysis.files import Skipped
 from openassent_analysis.gates import callers, expressions, walk
-from openassent_analysis.gates.context import RUNS, WAITS, Found
-from openassent_analysis.gates.implied import OTHER, Implied, Meaning
+from openassent_analysis.gates.context import OTHER, RUNS, WAITS, Found, Implied, Meaning
 from openassent_analysis.gates.index import Index, Place
 from openassent_analysis.sources import Source
 
@@ -77,9 +76,12 @@ class Reading:
         return callers.calls_of(self, function)
 
     def guards(self, block: Block, sequence: SgNode) -> list[tuple[int, Implied]]:
-        if sequence not in self._guards:
-            self._guards[sequence] = []
-            self._guards[sequence] = walk.guards_of(self, block, sequence)
+        if sequence in self._guards or self._depth >= _MAX_DEPTH:
+            return self._guards.get(sequence, [])
+        self._guards[sequence] = []
+        self._depth += 1
+        self._guards[sequence] = walk.guards_of(self, block, sequence)
+        self._depth -= 1
         return self._guards[sequence]
 
     def has_category(self, properties: SgNode) -> bool:

@@ -8,10 +8,8 @@ from typing import Final
 from ast_grep_py import SgNode
 
 from openassent_analysis.blocks import Block
-from openassent_analysis.functions import FUNCTIONS
 from openassent_analysis.gates import words
-from openassent_analysis.gates.context import Reader
-from openassent_analysis.gates.implied import (
+from openassent_analysis.gates.context import (
     GIVEN,
     NEVER,
     NOTHING,
@@ -20,33 +18,25 @@ from openassent_analysis.gates.implied import (
     Implied,
     Kind,
     Meaning,
+    Reader,
     both,
     either,
     either_of,
 )
-from openassent_analysis.gates.index import Declared, Place
-from openassent_analysis.gates.syntax import arguments_of, callee_of, is_constant, returns_of
+from openassent_analysis.gates.index import Declared, Place, arguments_of, callee_of, is_constant, returns_of
 from openassent_analysis.gates.texts import by_name
+from openassent_analysis.reading import resource
+from openassent_analysis.statements import FUNCTIONS
 
 _SETTERS: Final = frozenset({"set", "next", "update", "setState"})
-_WRITES: Final = {
-    "rule": {
-        "kind": "call_expression",
-        "has": {
-            "field": "function",
-            "regex": r"(?:setItem|set|save|put|setCookie|set_cookie|writeCookie|createCookie)$",
-        },
-    }
-}
+_WRITES: Final = resource("queries")["storage_writes"]
 _MAX_PLACES: Final = 20
 # Names of functions that run when the visitor agrees.
 _ACCEPTS: Final = re.compile(r"(?:on|handle|do|user)?_?(?:accept|agree|allow|opt_?in|grant)", re.IGNORECASE)
 _SAVED: Final = re.compile(r"""(?:setItem|[sS]et_?[cC]ookie|[cC]ookies?\.set)\(\s{0,9}([\w"'`.:-]{1,100})\s{0,9},""")
 _MAX_FUNCTION: Final = 2_000
 _NAMED: Final = FUNCTIONS | {"variable_declarator", "pair"}
-_COOKIE_WRITES: Final = {
-    "rule": {"kind": "assignment_expression", "has": {"field": "left", "regex": r"(?:^|\.)document\.cookie$"}}
-}
+_COOKIE_WRITES: Final = resource("queries")["cookie_writes"]
 _KEY: Final = re.compile(r"""\(\s*["'`]([^"'`]{1,100})["'`]""")
 
 
@@ -271,7 +261,7 @@ def written_with_consent(reader: Reader, key: str) -> bool:
     for block in reader.index.scripts:
         if key not in block.text:
             continue
-        for call in block.root.find_all(_WRITES)[:200]:  # type: ignore[call-overload]
+        for call in block.root.find_all(_WRITES)[:200]:
             text = call.text()[:300]
             match = _KEY.search(text)
             named = match[1] if match else text.partition("(")[2].partition(",")[0].strip()
@@ -279,7 +269,7 @@ def written_with_consent(reader: Reader, key: str) -> bool:
                 continue
             if _agrees(reader, Place(block, call)):
                 return True
-        for write in block.root.find_all(_COOKIE_WRITES)[:_MAX_PLACES]:  # type: ignore[call-overload]
+        for write in block.root.find_all(_COOKIE_WRITES)[:_MAX_PLACES]:
             value = write.field("right")
             written = value.text()[:300] if value is not None else ""
             if written[1:].startswith(f"{key}=") and _agrees(reader, Place(block, write)):

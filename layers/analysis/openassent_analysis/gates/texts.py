@@ -9,7 +9,7 @@ import re
 from typing import Final
 
 from openassent_analysis.gates import words
-from openassent_analysis.gates.implied import (
+from openassent_analysis.gates.context import (
     ALWAYS,
     CHOICE,
     FLAG,
@@ -50,6 +50,7 @@ _NOTHING: Final = frozenset(
 _EMPTY: Final = re.compile(
     r"(?:^|\b)(?:empty|is_null|is_empty|isNull|isEmpty|IsNullOrEmpty|IsNullOrWhiteSpace|nil\?|blank\?|empty\?|isnull|notset)(?![\w-])"
 )
+_CONSTANT: Final = re.compile(r"[\"'\d]|true$|false$", re.IGNORECASE)
 _READS_STORAGE: Final = re.compile(r"cookie|storage|session", re.IGNORECASE)
 _SETTING: Final = re.compile(
     r"(?<![\w.])\$?\.?(?:site|theme|config|options?|settings|params|section\.settings|shop|env|ENV)(?:[.\[(]|->|::)"
@@ -125,9 +126,12 @@ class _Parser:
             if self._next() in _NOTHING:
                 self._at += 1
                 return value if different else negated(value)
+            before = self._tokens[start : self._at - 1]
             literal = self._literal()
             if not literal and not self._next():  # cut off
                 return value
+            if len(before) == 1 and _CONSTANT.match(before[0]):  # 'yes' === $_COOKIE['consent']
+                value, literal = _by_text(literal), before[0].strip("\"'")
             found = _comparison(value, literal)
             return negated(found) if different else found
         if self._at == start:
@@ -205,6 +209,8 @@ def _by_text(text: str) -> Meaning:
 
 def by_name(name: str) -> Meaning:
     """Returns the meaning of a value that is known only by its name."""
+    if words.lacks(name):
+        return negated(CHOICE)
     if words.asks(name) and not words.refuses(name):
         return negated(MAYBE)
     strength = words.strength(name)

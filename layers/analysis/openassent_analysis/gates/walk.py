@@ -10,25 +10,44 @@ from typing import Final
 from ast_grep_py import SgNode
 
 from openassent_analysis.blocks import Block
-from openassent_analysis.functions import FUNCTIONS
-from openassent_analysis.gates import events, markup, words
-from openassent_analysis.gates.context import RUNS, WAITS, Found, Reader, within
+from openassent_analysis.gates import events, libraries, markup, words
+from openassent_analysis.gates.context import (
+    GIVEN,
+    NOTHING,
+    RUNS,
+    WAITS,
+    Found,
+    Implied,
+    Kind,
+    Reader,
+    any_of,
+    both,
+    either,
+    either_of,
+    within,
+)
 from openassent_analysis.gates.events import Refused
-from openassent_analysis.gates.implied import GIVEN, NOTHING, Implied, Kind, both
 from openassent_analysis.gates.index import MAX_ANCESTORS
 from openassent_analysis.gates.origins import imported
+from openassent_analysis.statements import FUNCTIONS
 
 _BRANCHES: Final = frozenset(
     {"if_statement", "ternary_expression", "elif_clause", "while_statement", "conditional_expression"}
 )
+_MAX_USES: Final = 20
 _SEQUENCES: Final = frozenset({"statement_block", "program", "block", "module", "switch_case", "switch_default"})
 _KEYED: Final = frozenset({"pair", "method_definition", "jsx_attribute", "keyword_argument", "field_definition"})
 _LEAVES: Final = frozenset(
     {"return_statement", "throw_statement", "raise_statement", "continue_statement", "break_statement"}
 )
+_BLOCKS: Final = frozenset({"statement_block", "block"})
+_HANDLERS: Final = frozenset({"catch_clause", "except_clause"})
+_WITH_BLOCKS: Final = _HANDLERS | {"else_clause"}
 _CATEGORY_KEY: Final = re.compile(
     r"""["']?(?:category|consent\w{0,20}|purposes?|cookieCategory|cookieCategories)["']?\s{0,9}:\s{0,9}\[?\s{0,9}["'`](\w+)"""
 )
+# category: { and: ['measurement', 'marketing'] }
+_CATEGORY_IS: Final = re.compile(r"""["']?category["']?\s{0,9}:\s{0,9}\{\s{0,40}(?:and|or|not)\b""")
 _BLOCKED: Final = re.compile(r"""["']?type["']?\s{0,9}:\s{0,9}["'`]text/plain""")
 _WAITS_FOR: Final = re.compile(r"(?:wait|until|when|require|ensure|ask|request|get)\w{0,20}[cC]onsent\w{0,20}$")
 
@@ -41,11 +60,21 @@ def found(reader: Reader, block: Block, node: SgNode, inside: SgNode | None) -> 
         return RUNS
     if around.closed or inside is not None or block.outer is None or block.host is None:
         return around
-    outer = reader.found(block.outer, block.host)
+    outer = _found_outside(reader, block.outer, block.host)
     # A script in markup that a component or a function returns runs where that is used.
     return within(outer.implied, around)._replace(
         callers=around.callers or outer.callers, handed_on=around.handed_on or outer.handed_on
     )
+
+
+def _found_outside(reader: Reader, block: Block, host: SgNode) -> Found:
+    """Returns the gates of markup or a script in code. A constant's runs where its name is used."""
+    holder = host.parent()
+    name = holder.field("name") if holder is not None and holder.kind() == "variable_declarator" else None
+    if name is None or name.kind() != "identifier" or name.text() in reader.index.exports:
+        return reader.found(block, host)
+    uses = [it for it in block.uses.get(name.text(), ())[:_MAX_USES] if it != name]
+    return any_of([reader.found(block, use) for use in uses]) if uses else reader.found(block, host)
 
 
 def _around(reader: Reader, block: Block, node: SgNode, inside: SgNode | None) -> Found:
@@ -65,6 +94,8 @@ def _around(reader: Reader, block: Block, node: SgNode, inside: SgNode | None) -
 
 
 def _implied_by_itself(reader: Reader, block: Block, node: SgNode) -> Implied:
+    if libraries.loads_by_itself(reader, node):
+        return GIVEN
     tag = node.child(0) if node.kind() == "script_element" else node
     return markup.implied_by_tag(reader, block, tag) if tag is not None and tag.kind() in markup.TAGS else NOTHING
 
@@ -152,7 +183,7 @@ def _implied_by_earlier(reader: Reader, block: Block, sequence: SgNode, statemen
 
 
 def guards_of(reader: Reader, block: Block, sequence: SgNode) -> list[tuple[int, Implied]]:
-    """Returns the gate implied behind each conditional statement that leaves the sequence, by its end."""
+    """Returns the gate implied behind each statement that leaves the sequence under a condition, by its end."""
     found: list[tuple[int, Implied]] = []
     known = NOTHING
     for statement in sequence.children():
@@ -166,14 +197,19 @@ def guards_of(reader: Reader, block: Block, sequence: SgNode) -> list[tuple[int,
 def _known_after(reader: Reader, block: Block, statement: SgNode) -> Implied:
     kind = statement.kind()
     if kind == "if_statement":
-        test, then, otherwise = (statement.field(it) for it in ("condition", "consequence", "alternative"))
-        if test is None:
+        then, otherwise = (_at_end(reader, block, statement.field(it)) for it in ("consequence", "alternative"))
+        test = statement.field("condition")
+        if test is None or then == otherwise == NOTHING:
             return NOTHING
-        if _leaves(then):
-            return reader.meaning(block, test).false
-        if otherwise is not None and _leaves(otherwise):
-            return reader.meaning(block, test).true
-    elif kind == "expression_statement":
+        meaning = reader.meaning(block, test)
+        return either(both(meaning.true, then), both(meaning.false, otherwise))
+    if kind == "try_statement":
+        handlers = (it for it in statement.children() if it.kind() in _HANDLERS)
+        ways = [_at_end(reader, block, it) for it in (statement.field("body"), *handlers)]
+        return either_of(ways) or NOTHING
+    if kind == "statement_block":
+        return _at_end(reader, block, statement)
+    if kind == "expression_statement":
         first = statement.child(0)
         call = first.child(1) if first is not None and first.kind() == "await_expression" else None
         callee = call.field("function") if call is not None else None
@@ -183,19 +219,27 @@ def _known_after(reader: Reader, block: Block, statement: SgNode) -> Implied:
     return NOTHING
 
 
-def _leaves(branch: SgNode | None) -> bool:
+def _at_end(reader: Reader, block: Block, branch: SgNode | None) -> Implied:
+    """Returns the gate implied where a branch ends. Everything follows from an end that is never reached."""
     if branch is None:
-        return False
+        return NOTHING
     if branch.kind() in _LEAVES:
-        return True
+        return GIVEN
     last = next((it for it in reversed(branch.children()) if it.is_named() and it.kind() != "comment"), None)
-    if branch.kind() in {"statement_block", "block"}:
-        return last is not None and last.kind() in _LEAVES
-    return branch.kind() == "else_clause" and _leaves(last)
+    if last is None:
+        return NOTHING
+    if branch.kind() in _BLOCKS:
+        if last.kind() in _LEAVES:
+            return GIVEN
+        guards = reader.guards(block, branch)
+        return guards[-1][1] if guards else NOTHING
+    return _at_end(reader, block, last) if branch.kind() in _WITH_BLOCKS else NOTHING
 
 
 def category_of(properties: SgNode) -> bool:
-    """Returns whether an object names the category of consent that it belongs to."""
+    """Returns whether an object names the category of consent that it belongs to, and waits for it."""
+    if libraries.never_waits(properties):
+        return False
     for other in properties.children():
         if other.kind() == "pair":
             text = other.text()[:200]
@@ -203,6 +247,9 @@ def category_of(properties: SgNode) -> bool:
                 return True
             match = _CATEGORY_KEY.match(text)
             if match and words.CATEGORY.fullmatch(match[1]):
+                return True
+            value = other.field("value") if _CATEGORY_IS.match(text) else None
+            if value is not None and libraries.meaning_of_condition(value).true.given:
                 return True
     return False
 

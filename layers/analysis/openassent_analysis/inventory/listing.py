@@ -6,20 +6,22 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Final
 
-from openassent_analysis.files import NOT_ANALYZED, is_analyzed, language_of, reason_to_skip
+from openassent_analysis.files import NOT_ANALYZED, convention_of, language_of
+from openassent_analysis.findings import ENDS
 from openassent_analysis.inventory import manifests
 from openassent_analysis.inventory.technologies import Sign, technologies
 from openassent_analysis.kinds import NOT_ASSESSED, kind_of
-from openassent_analysis.result import ENDS
+from openassent_analysis.selection import EVERYTHING, PROJECT_FILE, Selection
 
 MAX_MANIFESTS: Final = 500
 MAX_MANIFEST_BYTES: Final = 512 * 1024
+MAX_LOCK_FILE_BYTES: Final = 8 * 1024**2
 # Paths are evidence: the inventory shows them. Ordinary ones are far shorter.
 MAX_PATH: Final = 200
 # Bounds the memory for names of files that no later stage reads: those of about 50,000 files.
 MAX_UNREAD_CHARACTERS: Final = 4 * 1024**2
 # Files that the project's people didn't write.
-_FOREIGN: Final = frozenset({"vendored", "build output", "repository data", "minified", "generated"})
+_FOREIGN: Final = frozenset({"vendored", "build output", "repository data", "minified", "generated", "excluded"})
 
 
 @dataclass(slots=True)
@@ -36,7 +38,9 @@ def nearness(path: str) -> tuple[int, str]:
 class Listing:
     """The files of an archive: their counts, their signs of technologies, and the manifests to read."""
 
-    def __init__(self) -> None:
+    def __init__(self, selection: Selection = EVERYTHING) -> None:
+        # Of the files that are listed from now on.
+        self.selection = selection
         self.languages: dict[str, Count] = {}
         # The file nearest to the root that shows each technology.
         self.signs: dict[Sign, str] = {}
@@ -49,6 +53,8 @@ class Listing:
         self.has_more_unread = False
         # The first file that was left out at each limit of the whole archive.
         self.left_out: dict[str, str] = {}
+        # The first file that isn't written to disk for each other reason.
+        self.skipped_examples: dict[str, str] = {}
         # Files that are kept for their manifest alone, and that the analysis doesn't read.
         self.only_manifests = 0
         self._unread_characters = 0
@@ -57,14 +63,26 @@ class Listing:
 
     def take(self, path: str, size: int) -> str | None:
         """Notes a file. Returns why it isn't written to disk, or None if a later stage reads it."""
-        reason = reason_to_skip(path)
+        if path == PROJECT_FILE:
+            self.only_manifests += 1
+            return None
+        reason = self._take(path, size)
+        if reason is not None:
+            self.skipped_examples.setdefault(reason, path[:MAX_PATH])
+        return reason
+
+    def _take(self, path: str, size: int) -> str | None:
+        reason = self.selection.reason_to_skip(path)
         name = path.rpartition("/")[2]
-        if reason not in _FOREIGN and (language := self._technologies.language_of(name)):
+        convention = reason or convention_of(path)
+        if convention not in _FOREIGN and (language := self._technologies.language_of(name)):
             count = self.languages.setdefault(language, Count())
             count.files += 1
             count.bytes += size
-        if reason is not None:
-            return reason
+        if reason is not None or (convention is not None and language_of(name) is None):
+            return convention
+        if convention is not None:  # the manifests next to it decide, which may follow in the archive
+            return None
         is_manifest = len(path) <= MAX_PATH and self._take_signs(path, size)
         if language_of(name) is not None:
             return None
@@ -86,7 +104,7 @@ class Listing:
                 self.not_assessed[kind] += 1
         if reason in ENDS:
             self.left_out.setdefault(reason, path)
-        if not is_analyzed(path):
+        if not self.selection.reads(path):
             return
         self._unread_characters += len(path)
         if self._unread_characters > MAX_UNREAD_CHARACTERS:
@@ -99,7 +117,10 @@ class Listing:
         for sign in self._technologies.signs_of(path):
             if sign not in self.signs or nearness(path) < nearness(self.signs[sign]):
                 self.signs[sign] = path
-        if not manifests.is_manifest(path) or (size > MAX_MANIFEST_BYTES and not manifests.needs_only_head(path)):
+        if not manifests.is_manifest(path):
+            return False
+        if size > (MAX_LOCK_FILE_BYTES if manifests.is_lock_file(path) else MAX_MANIFEST_BYTES):
+            self.truncated = True
             return False
         self._manifests.append(path)
         if len(self._manifests) >= 4 * MAX_MANIFESTS:

@@ -13,10 +13,14 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
 from openassent_analysis.catalogue import catalogue
+from openassent_analysis.files import LOCK_FILES
 from openassent_analysis.inventory.technologies import FRAMEWORK, PACKAGE_MANAGER, technologies
+from openassent_analysis.libraries import locked_versions, parse
 from openassent_analysis.report import MAX_PARTS, Part
 
 VENDOR: Final = "vendor"
+# A vendor's package in a lock file, with its exact version.
+LOCKED: Final = "locked"
 # The language of a request to the sandbox that asks for a manifest's parts.
 LANGUAGE: Final = "inventory"
 
@@ -44,9 +48,8 @@ def is_manifest(path: str) -> bool:
     return _parser(path) is not None
 
 
-def needs_only_head(path: str) -> bool:
-    """Returns whether the beginning of the file is enough."""
-    return path.endswith("yarn.lock")
+def is_lock_file(path: str) -> bool:
+    return path.rpartition("/")[2] in LOCK_FILES
 
 
 def parts_of(path: str, text: str) -> list[Part]:
@@ -132,8 +135,18 @@ def _package_json(text: str) -> Iterator[Part]:
         yield from _manager("yarn-classic" if name == "yarn" and version.startswith(("0.", "1.")) else name, version)
 
 
+def _lock_file(text: str) -> Iterator[Part]:
+    """Yields the packages of vendors with their versions, the lowest one if there are several."""
+    found = [
+        (parse(version) or (), package, version) for _, package, version in locked_versions(text, catalogue().packages)
+    ]
+    for _, package, version in sorted(found):
+        yield Part(LOCKED, catalogue().packages[package].id, package, version)
+
+
 def _yarn_lock(text: str) -> Iterator[Part]:
-    """Yields the generation of Yarn that wrote the lock file."""
+    """Yields the generation of Yarn that wrote the lock file, and what each lock file has."""
+    yield from _lock_file(text)
     head = text[:_HEAD]
     if "\n__metadata:" in f"\n{head}":
         yield from _manager("yarn")
@@ -252,6 +265,7 @@ def _by_name(
 
 _PARSERS: Final[dict[str, Callable[[str], Iterator[Part]]]] = {
     "package.json": _package_json,
+    **_by_name(_lock_file, LOCK_FILES),
     "yarn.lock": _yarn_lock,
     "composer.json": _composer_json,
     "pyproject.toml": _pyproject,

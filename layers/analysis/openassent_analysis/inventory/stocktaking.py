@@ -5,28 +5,31 @@ Must not parse anything: `examine` reads the manifests in another process, whose
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Iterator, Mapping
 from functools import cache
+from math import inf
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from openassent_analysis.catalogue import Vendor, catalogue
 from openassent_analysis.files import Skipped, read
+from openassent_analysis.findings import Loads
 from openassent_analysis.inventory import manifests
-from openassent_analysis.inventory.inventories import Inventory, Language, Technology, UsedVendor, VendorPackage
-from openassent_analysis.inventory.listing import MAX_MANIFEST_BYTES, Listing
+from openassent_analysis.inventory.listing import MAX_LOCK_FILE_BYTES, Listing
 from openassent_analysis.inventory.technologies import DEFAULT, FRAMEWORK, PACKAGE_MANAGER, Sign, technologies
+from openassent_analysis.libraries import newest_allowed, show_newest
 from openassent_analysis.report import Examine, Part, Request
-from openassent_analysis.result import Loads
 from openassent_analysis.rules import rules
 
 MAX_VENDORS: Final = 100
 MAX_PACKAGES: Final = 3
+MAX_PLACES: Final = 5
 MAX_SECONDS: Final = 20.0
 _MAX_TOTAL_BYTES: Final = 32 * 1024**2
-_HEAD_BYTES: Final = 4_096
+# An inventory is one item of a table, so it leaves out longer paths.
+_MAX_PATH_BYTES: Final = 200
+_FIRST: Final = (False, None, True)
 
 
 def take_inventory(listing: Listing, files: int, folder: Path, examine: Examine) -> Inventory:
@@ -46,7 +49,9 @@ def take_inventory(listing: Listing, files: int, folder: Path, examine: Examine)
         languages=tuple(sorted(languages, key=lambda it: (-it.files, -it.bytes, it.name))),
         frameworks=stock.technologies(FRAMEWORK),
         package_managers=stock.technologies(PACKAGE_MANAGER),
-        vendors=tuple(sorted(stock.vendors.values(), key=lambda it: it.name.lower())[:MAX_VENDORS]),
+        vendors=tuple(
+            sorted(map(stock.resolved, stock.vendors.values()), key=lambda it: it.name.lower())[:MAX_VENDORS]
+        ),
         truncated=listing.truncated or len(stock.vendors) > MAX_VENDORS,
     )
 
@@ -61,7 +66,10 @@ def with_loads(inventory: Inventory, loads: Mapping[str, Loads]) -> Inventory:
     for vendor_id, found in loads.items():
         used = vendors.get(vendor_id) or _used(catalogue().vendors[vendor_id])
         vendors[vendor_id] = used._replace(
-            hosts=tuple(found.hosts), loading_files=found.files, ungated_files=found.ungated
+            hosts=tuple(found.hosts),
+            loading_files=found.files,
+            ungated_files=found.ungated,
+            places=_places(found, is_judged=used.category in looked_for),
         )
     # Keeps the vendors of the manifests if there are too many.
     kept = sorted(vendors.values(), key=lambda it: not it.packages)[:MAX_VENDORS]
@@ -69,6 +77,13 @@ def with_loads(inventory: Inventory, loads: Mapping[str, Loads]) -> Inventory:
         vendors=tuple(sorted(kept, key=lambda it: it.name.lower())),
         truncated=inventory.truncated or len(vendors) > MAX_VENDORS,
     )
+
+
+def _places(found: Loads, *, is_judged: bool) -> tuple[VendorPlace, ...]:
+    """Returns some of the files that load a vendor, those that don't wait for consent first."""
+    short = [place for place in found.places.items() if len(place[0].encode()) <= _MAX_PATH_BYTES]
+    kept = sorted(short, key=lambda place: (_FIRST.index(place[1]), place[0]))[:MAX_PLACES]
+    return tuple(VendorPlace(path, gated if is_judged else None) for path, gated in kept)
 
 
 @cache
@@ -82,7 +97,7 @@ def _requests(listing: Listing, folder: Path) -> Iterator[Request]:
     total = 0
     for path in listing.manifests():
         try:
-            content = _content(folder, path)
+            content = read(str(folder / path), MAX_LOCK_FILE_BYTES)
         except Skipped:
             continue
         total += len(content)
@@ -92,16 +107,13 @@ def _requests(listing: Listing, folder: Path) -> Iterator[Request]:
         yield Request(path, manifests.LANGUAGE, content)
 
 
-def _content(folder: Path, path: str) -> bytes:
-    """Returns the content of a manifest, or its beginning if that is enough. Raises Skipped."""
-    file = str(folder / path)
-    if manifests.needs_only_head(path):
-        return read(file, sys.maxsize, _HEAD_BYTES)
-    return read(file, MAX_MANIFEST_BYTES)
-
-
 def _used(vendor: Vendor) -> UsedVendor:
     return UsedVendor(id=vendor.id, name=vendor.name, category=vendor.category)
+
+
+def _newest_version(package: VendorPackage) -> tuple[float, ...]:
+    """Returns a sort key: unknown versions come last."""
+    return newest_allowed(package.newest or "") or (inf,)
 
 
 class _Stock:
@@ -110,6 +122,10 @@ class _Stock:
     def __init__(self) -> None:
         self.vendors: dict[str, UsedVendor] = {}
         self._technologies: dict[Sign, Technology] = {}
+        # By vendor and package: each manifest that names it.
+        self._packages: dict[str, dict[str, list[VendorPackage]]] = {}
+        # By package: the folder of each lock file and the version, nearest to the root first.
+        self._locked: dict[str, list[tuple[str, str]]] = {}
 
     def technologies(self, kind: str) -> tuple[Technology, ...]:
         found = (it for sign, it in self._technologies.items() if sign.kind == kind)
@@ -119,15 +135,33 @@ class _Stock:
         """Adds a part of a manifest. Ignores one that our data doesn't contain."""
         if part.kind in {FRAMEWORK, PACKAGE_MANAGER}:
             self._add_technology(Sign(part.kind, part.id), part.version or None, path)
+        elif part.kind == manifests.LOCKED:
+            self._locked.setdefault(part.package, []).append((path.rpartition("/")[0], part.version))
         elif (vendor := catalogue().vendors.get(part.id)) and part.package in vendor.packages:
-            used = self.vendors.get(vendor.id) or _used(vendor)
-            if len(used.packages) < MAX_PACKAGES and part.package not in {it.name for it in used.packages}:
-                package = VendorPackage(part.package, part.version or None, path)
-                used = used._replace(packages=(*used.packages, package))
-            self.vendors[vendor.id] = used
+            self.vendors.setdefault(vendor.id, _used(vendor))
+            named = self._packages.setdefault(vendor.id, {})
+            if part.package in named or len(named) < MAX_PACKAGES:
+                named.setdefault(part.package, []).append(VendorPackage(part.package, part.version or None, path))
+
+    def resolved(self, used: UsedVendor) -> UsedVendor:
+        """Returns the vendor with its packages: of each, the manifest whose newest version is the lowest.
+
+        The newest version of an npm package is that of the nearest lock file, or as allowed.
+        """
+        named = self._packages[used.id].values()
+        return used._replace(packages=tuple(min(map(self._resolve, it), key=_newest_version) for it in named))
+
+    def _resolve(self, package: VendorPackage) -> VendorPackage:
+        folder, _, name = package.path.rpartition("/")
+        if name != "package.json":
+            return package
+        locked = [
+            it for above, it in self._locked.get(package.name, ()) if not above or f"{folder}/".startswith(f"{above}/")
+        ]
+        return package._replace(newest=show_newest(locked[-1] if locked else package.version or ""))
 
     def add_sign(self, sign: Sign, path: str) -> None:
-        """Adds the signs in a file's name. Those of a default package manager come last."""
+        """Adds a sign that a file's name gives. Add the signs of default package managers after all others."""
         if sign.kind == DEFAULT:
             managers = technologies().package_managers
             registry = managers[sign.id].registry
@@ -141,3 +175,68 @@ class _Stock:
         entry, before = known.get(sign.id), self._technologies.get(sign)
         if entry is not None and (before is None or (version and not before.version)):
             self._technologies[sign] = Technology(entry.id, entry.name, version, path)
+
+
+class Language(NamedTuple):
+    """A language, with the number and total size of its files."""
+
+    name: str
+    files: int
+    bytes: int
+
+
+class Technology(NamedTuple):
+    """A framework or a package manager: its version as a manifest names it, if one does, and the file that shows it."""
+
+    id: str
+    name: str
+    version: str | None
+    path: str
+
+
+class VendorPackage(NamedTuple):
+    """A package of a vendor in a manifest, with its version as written, if there is one.
+
+    newest: the version that the lock file names, or the newest that the manifest allows, such as `1.x`. Only for npm.
+    """
+
+    name: str
+    version: str | None
+    path: str
+    newest: str | None = None
+
+
+class VendorPlace(NamedTuple):
+    """A file that loads a vendor. gated: whether it waits for consent there; None if the analysis can't tell."""
+
+    path: str
+    gated: bool | None = None
+
+
+class UsedVendor(NamedTuple):
+    """A vendor that manifests name or that the code loads.
+
+    hosts, places: some of the hosts that it is loaded from, and of the files that load it. loading_files: None until
+    the code has been analyzed, or if the analysis doesn't look for vendors of its category. ungated_files: those of
+    them that load it without consent.
+    """
+
+    id: str
+    name: str
+    category: str
+    packages: tuple[VendorPackage, ...] = ()
+    hosts: tuple[str, ...] = ()
+    loading_files: int | None = None
+    ungated_files: int | None = None
+    places: tuple[VendorPlace, ...] = ()
+
+
+class Inventory(NamedTuple):
+    """The contents of a folder. `truncated` if it has more manifests or vendors than are listed."""
+
+    files: int
+    languages: tuple[Language, ...] = ()
+    frameworks: tuple[Technology, ...] = ()
+    package_managers: tuple[Technology, ...] = ()
+    vendors: tuple[UsedVendor, ...] = ()
+    truncated: bool = False

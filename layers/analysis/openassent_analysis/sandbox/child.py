@@ -10,13 +10,11 @@ from __future__ import annotations
 import gc
 import importlib
 import json
-import math
 import os
 import resource
 import struct
 import sys
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any, TypedDict
 
 _REQUEST = struct.Struct(">III")
@@ -95,7 +93,7 @@ def _serve(examine: Callable[[str, str, bytes], bytes]) -> None:
 
 def start_analysis(limits: dict[str, Any]) -> Callable[[str, str, bytes], bytes]:
     """Loads the analysis and returns its function for one file. The default entry."""
-    from openassent_analysis.examine import examine, warm_up  # noqa: PLC0415
+    from openassent_analysis.examine import examine, load  # noqa: PLC0415
     from openassent_analysis.files import Skipped  # noqa: PLC0415
     from openassent_analysis.limits import Limits  # noqa: PLC0415
     from openassent_analysis.report import write_report  # noqa: PLC0415
@@ -108,8 +106,7 @@ def start_analysis(limits: dict[str, Any]) -> Callable[[str, str, bytes], bytes]
         except Skipped as skipped:
             return write_report(skipped)
 
-    # The parent limits the time of the start. On a busy machine, these files take longer than a tenant's may.
-    warm_up(replace(Limits(), max_seconds_per_file=math.inf))
+    load()
     return answer
 
 

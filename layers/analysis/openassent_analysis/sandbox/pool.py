@@ -173,12 +173,12 @@ def cores() -> int:
 
 
 def _import_path(entry: str) -> list[str]:
-    """Returns the folders of the child's packages, without importing them. Raises SandboxUnavailable."""
+    """Returns the folders of the child's packages, without importing them."""
     folders = []
     for package in (*_PACKAGES, entry.partition(".")[0]):
-        spec = find_spec(package)
+        spec = None if sys.modules.get(package, sys) is None else find_spec(package)
         if spec is None or not spec.submodule_search_locations:
-            raise SandboxUnavailable(f"{package} is not installed")
+            raise ModuleNotFoundError(f"{package} is not installed", name=package)
         folders.append(str(Path(next(iter(spec.submodule_search_locations))).parent))
     return list(dict.fromkeys(folders))
 

@@ -15,6 +15,8 @@ import struct
 from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple, TypeAlias
 
+from openassent_analysis.reading import resource
+
 # Allowed with any arguments. The kernel resumes an interrupted futex with restart_syscall. rt_sigreturn is excluded:
 # with it, a process could block the signal that kills it at its CPU time limit.
 _ALLOWED: Final = (
@@ -39,30 +41,7 @@ class Architecture(NamedTuple):
     numbers: Mapping[str, int]
 
 
-# From the kernel's arch/x86/entry/syscalls/syscall_64.tbl and include/uapi/asm-generic/unistd.h.
-ARCHITECTURES: Final = {
-    "x86_64": Architecture(0xC000003E, {
-        "read": 0, "write": 1, "open": 2, "close": 3, "stat": 4, "fstat": 5, "lstat": 6, "poll": 7, "lseek": 8,
-        "mmap": 9, "mprotect": 10, "munmap": 11, "brk": 12, "rt_sigaction": 13, "rt_sigprocmask": 14,
-        "ioctl": 16, "access": 21, "sched_yield": 24, "mremap": 25, "madvise": 28, "nanosleep": 35,
-        "getpid": 39, "exit": 60, "uname": 63, "fcntl": 72, "getcwd": 79, "readlink": 89, "getrusage": 98,
-        "sysinfo": 99, "getuid": 102, "getgid": 104, "geteuid": 107, "getegid": 108, "sigaltstack": 131, "prctl": 157,
-        "gettid": 186, "futex": 202, "sched_getaffinity": 204, "getdents64": 217, "restart_syscall": 219,
-        "clock_gettime": 228, "clock_nanosleep": 230, "exit_group": 231, "tgkill": 234, "openat": 257,
-        "newfstatat": 262, "readlinkat": 267, "faccessat": 269, "ppoll": 271, "prlimit64": 302, "getrandom": 318,
-        "statx": 332, "faccessat2": 439,
-    }),
-    "aarch64": Architecture(0xC00000B7, {
-        "getcwd": 17, "fcntl": 25, "ioctl": 29, "faccessat": 48, "openat": 56, "close": 57, "getdents64": 61,
-        "lseek": 62, "read": 63, "write": 64, "ppoll": 73, "readlinkat": 78, "newfstatat": 79, "fstat": 80, "exit": 93,
-        "exit_group": 94, "futex": 98, "nanosleep": 101, "clock_gettime": 113, "clock_nanosleep": 115,
-        "sched_getaffinity": 123, "sched_yield": 124, "restart_syscall": 128, "tgkill": 131, "sigaltstack": 132,
-        "rt_sigaction": 134, "rt_sigprocmask": 135, "uname": 160, "getrusage": 165, "prctl": 167,
-        "getpid": 172, "getuid": 174, "geteuid": 175, "getgid": 176, "getegid": 177, "gettid": 178, "sysinfo": 179,
-        "brk": 214, "munmap": 215, "mremap": 216, "mmap": 222, "mprotect": 226, "madvise": 233, "prlimit64": 261,
-        "getrandom": 278, "statx": 291, "faccessat2": 439,
-    }),
-}  # fmt: skip
+ARCHITECTURES: Final = {name: Architecture(**known) for name, known in resource("system-calls").items()}
 
 KILL: Final = 0x8000_0000
 ALLOW: Final = 0x7FFF_0000

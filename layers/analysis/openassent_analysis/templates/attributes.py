@@ -1,7 +1,4 @@
-"""Finds the conditions that a framework keeps in attributes: `v-if`, `th:if`, `*ngIf`, `:if`.
-
-Such a condition is about its element. The element ends with its end tag, which is found by counting tags of the name.
-"""
+"""Reads the conditions that templates have in attributes of elements: Vue, Angular, Alpine, Thymeleaf, and others."""
 
 from __future__ import annotations
 
@@ -24,7 +21,7 @@ _VOID: Final = frozenset({
 _MAX_OPEN: Final = 500
 
 
-def read(markup: Markup) -> None:
+def read_attributes(markup: Markup) -> None:
     text = markup.text
     if not _ANY.search(text):
         return

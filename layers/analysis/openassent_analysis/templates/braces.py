@@ -9,6 +9,7 @@ from typing import Final
 from openassent_analysis.templates.taking import NEAR, Reader
 
 _WORD: Final = re.compile(r"[\s~+-]*+([A-Za-z_]\w*+)?")
+_LINE: Final = re.compile(r"(?:\n|\bliquid\b)[ \t]*+([a-z]\w*+)([^\n]*+)")
 _ELSE: Final = re.compile(r"\s*+else\b\s*+(if\b|with\b|unless\b)?")
 _SCRIPT_TAG: Final = re.compile(r"""["']((?:https?:)?//[^"'\s<>]{4,300}+)["']\s*+\|\s*+script_tag""")
 # Hugo's own partial that writes a script with an address, or with the variable that has it: partial "script.html".
@@ -75,6 +76,18 @@ class Braces(Reader):
                 last = self._find("%}", closing, NEAR)
                 return self._take(until, last + 2 if last >= 0 else closing)
         self._take(start, end)
+        if name == "liquid":
+            self._lines_of(start, end)
+        else:
+            self._keyword(name, rest, start, end)
+        return end
+
+    def _lines_of(self, start: int, end: int) -> None:
+        """Reads the statements of `{% liquid … %}`, one on each line."""
+        for line in _LINE.finditer(self._text, start, end - 2):
+            self._keyword(line[1], line[2], line.start(), line.end())
+
+    def _keyword(self, name: str, rest: str, start: int, end: int) -> None:
         if name in {"if", "ifequal", "ifnotequal"}:
             self._markup.open("if", rest, end, holds=name != "ifnotequal")
         elif name == "unless":
@@ -88,7 +101,6 @@ class Braces(Reader):
         elif name.startswith("end"):
             ended = name[3:]
             self._markup.close(start, "if" if ended.startswith("if") and ended != "ifchanged" else ended)
-        return end
 
     def _expression(self, start: int, end: int, inner: str) -> int:
         """Reads `{{ … }}`: of Handlebars and Go it may be a statement."""

@@ -11,10 +11,9 @@ from collections.abc import Callable
 from typing import Final
 
 from openassent_analysis.templates.braces import Braces
-from openassent_analysis.templates.dialects import DIALECTS, Dialect
+from openassent_analysis.templates.dialects import DIALECTS, Dialect, find_includes
 from openassent_analysis.templates.directives import Directives
 from openassent_analysis.templates.elements import Elements
-from openassent_analysis.templates.includes import find_includes
 from openassent_analysis.templates.markup import Markup
 
 # By syntax: where it begins. A group's name is that of the method that reads it.

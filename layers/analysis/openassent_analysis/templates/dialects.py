@@ -1,10 +1,16 @@
-"""The template languages: file extensions, and which syntaxes each of them has."""
+"""The template languages: file extensions, which syntaxes each of them has, and how one template contains another."""
 
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
+
+from openassent_analysis.reading import pattern_of, resource
+from openassent_analysis.templates.markup import MAX_INCLUDES, Markup
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,60 +26,15 @@ class Dialect:
     in_strings: bool = False
 
 
-def _dialect(kind: str, syntaxes: str = "", indented: str = "") -> Dialect:
-    return Dialect(kind, frozenset(syntaxes.split()), indented)
+def _dialects() -> Iterator[tuple[str, Dialect]]:
+    for kind, written in resource("template-languages")["languages"].items():
+        syntaxes, indented = frozenset(written.get("syntaxes", ())), written.get("indented", "")
+        dialect = Dialect(kind, syntaxes, indented, written.get("in_strings", False))
+        yield from ((extension, dialect) for extension in written["extensions"])
 
 
-def _code(language: str) -> Dialect:
-    return Dialect(language, in_strings=True)
-
-
-_HTML: Final = _dialect("HTML", "braces scriptlets php controls")
-# By file extension. A longer one comes first: `blade.php` is no `php`.
-DIALECTS: Final = {
-    **dict.fromkeys(("html", "htm", "xhtml", "shtml"), _HTML),
-    "blade.php": _dialect("Blade", "braces php blade"),
-    **dict.fromkeys(("php", "phtml", "ctp", "module", "theme", "inc", "profile"), _dialect("PHP", "php")),
-    **dict.fromkeys(("erb", "rhtml"), _dialect("ERB", "scriptlets")),
-    **dict.fromkeys(("eex", "leex"), _dialect("EEx", "scriptlets")),
-    "heex": _dialect("HEEx", "scriptlets expressions"),
-    "ejs": _dialect("EJS", "scriptlets"),
-    **dict.fromkeys(("jsp", "jspf", "jspx", "tag", "gsp"), _dialect("JSP", "scriptlets tags interpolation")),
-    **dict.fromkeys(("aspx", "ascx", "master"), _dialect("ASP.NET Web Forms", "scriptlets")),
-    **dict.fromkeys(("cshtml", "vbhtml", "razor"), _dialect("Razor", "razor")),
-    "twig": _dialect("Twig", "braces"),
-    "liquid": _dialect("Liquid", "braces"),
-    **dict.fromkeys(("njk", "nunj", "nunjucks", "swig"), _dialect("Nunjucks", "braces")),
-    "volt": _dialect("Volt", "braces"),
-    **dict.fromkeys(("jinja", "jinja2", "j2"), _dialect("Jinja", "braces")),
-    **dict.fromkeys(("hbs", "handlebars"), _dialect("Handlebars", "braces")),
-    **dict.fromkeys(("mustache", "mu", "hogan"), _dialect("Mustache", "braces")),
-    **dict.fromkeys(("gohtml", "gotmpl", "tmpl"), _dialect("Go template", "braces scriptlets")),
-    **dict.fromkeys(("tpl", "latte"), _dialect("Smarty", "braces single php")),
-    **dict.fromkeys(("ftl", "ftlh"), _dialect("FreeMarker", "tags interpolation")),
-    "vm": _dialect("Velocity", "velocity interpolation"),
-    "mako": _dialect("Mako", "scriptlets lines interpolation"),
-    "cfm": _dialect("ColdFusion", "tags"),
-    **dict.fromkeys(("xsl", "xslt"), _dialect("XSLT", "tags")),
-    **dict.fromkeys(("pt", "zpt"), _dialect("Page template")),
-    "vue": _dialect("Vue"),
-    "svelte": _dialect("Svelte", "svelte"),
-    "astro": _dialect("Astro", "astro"),
-    **dict.fromkeys(("pug", "jade"), _dialect("Pug", indented="pug")),
-    "haml": _dialect("Haml", indented="haml"),
-    "slim": _dialect("Slim", indented="slim"),
-    **dict.fromkeys(("rb", "rake"), _code("Ruby")),
-    **dict.fromkeys(("ex", "exs"), _code("Elixir")),
-    "java": _code("Java"),
-    "kt": _code("Kotlin"),
-    "scala": _code("Scala"),
-    "groovy": _code("Groovy"),
-    "go": _code("Go"),
-    "cs": _code("C#"),
-    "rs": _code("Rust"),
-    **dict.fromkeys(("pl", "pm"), _code("Perl")),
-    "coffee": _code("CoffeeScript"),
-}
+# By file extension.
+DIALECTS: Final = dict(_dialects())
 # The language that a template writes, by the extension before its own. Others write pages.
 _NO_PAGE: Final = re.compile(
     r"\.(?:md|mdx|markdown|txt|text|ya?ml|json|xml|rss|atom|css|scss|sass|less|sql|rb|py|go|java|cs|ex|exs|rs|sh|bash|conf|cfg|ini|toml|env"
@@ -93,6 +54,7 @@ def language_of_template(name: str) -> str | None:
     return "typescript" if "ts" in script["language"] else "javascript"
 
 
+@lru_cache(500)
 def dialect_of(path: str) -> Dialect | None:
     name = path.rpartition("/")[2].lower()
     rest, _, extension = name.rpartition(".")
@@ -100,3 +62,66 @@ def dialect_of(path: str) -> Dialect | None:
         return None
     longer = f"{rest.rpartition('.')[2]}.{extension}"
     return DIALECTS.get(longer) or DIALECTS.get(extension)
+
+
+_NAME: Final = r"([\w./@:~-]{1,200}+)"
+_BRACES: Final = re.compile(
+    r"\{[%{][-~+]?+\s*+(?:renderFile\s*+\(?+[\"'](?:\./)?+|(?:(?:with|\$\w{1,40}\s{0,4}:?=)\s++)?+(?:partials\.Include(?:Cached)?+|include\w*+|extends|layout|render\w*+|embed"
+    r"|partial\w*+|template|sections?|snippet|component|import|from)\b\s*+\(?+\s*+[\"']?+|\#?+>\s*+[\"']?+)" + _NAME
+)
+# <twig:Analytics />, and the lines of Liquid's statements.
+_TWIG: Final = re.compile(r"<twig:" + _NAME)
+_LIQUID: Final = re.compile(r"(?:^|\bliquid\b)[ \t]*+(?:render|include|section)\s++[\"']" + _NAME, re.MULTILINE)
+_SCRIPTLETS: Final = re.compile(
+    r"<%[-=@~]{0,2}+\s*+(?:await\s++)?+(?:include|render|partial|javascript_(?:include|pack)_tag|vite_(?:java|type)script_tag)\b"
+    r"[^\"'%\n]{0,60}+[\"']?+" + _NAME
+)
+# Thymeleaf: th:replace="~{fragments/analytics :: tag}".
+_INSERTED: Final = re.compile(r"\bth[:-](?:insert|replace|include)\s*+=\s*+[\"']~?+\{?+\s*+" + _NAME)
+_BY_KIND: Final = {
+    kind: pattern_of(written["includes"], re.MULTILINE)
+    for kind, written in resource("template-languages")["languages"].items()
+    if "includes" in written
+}
+_MARKS: Final = (
+    "include", "extends", "layout", "insert", "replace", "<x-", "render", "partial", "template", "require", "embed",
+    "import", "{>", "{ >", "section", "snippet", "component", "script_tag", "pack_tag",
+    "<twig:", "{#>",
+)  # fmt: skip
+
+
+def _comments(text: str) -> Iterator[tuple[int, int]]:
+    """Yields the ranges of the page's comments. Not of conditional ones, which some browsers read."""
+    end = 0
+    while (start := text.find("<!--", end)) >= 0 and (end := text.find("-->", start)) >= 0:
+        if not text.startswith("[if", start + len("<!--")):
+            yield start, end
+
+
+def _is_inside(spans: list[tuple[int, int]], offset: int) -> bool:
+    index = bisect_right(spans, (offset, offset)) - 1
+    return index >= 0 and offset < spans[index][1]
+
+
+def find_includes(markup: Markup, kind: str) -> None:
+    text = markup.text
+    lower = text.lower()
+    if not any(mark in lower for mark in _MARKS):
+        return
+    patterns = [_BRACES, _SCRIPTLETS, _INSERTED] if kind not in _BY_KIND else [_BY_KIND[kind]]
+    if kind in {"Smarty", "JSP"}:
+        patterns += [_BRACES if kind == "Smarty" else _SCRIPTLETS]
+    if kind == "Twig":
+        patterns.append(_TWIG)
+    if kind == "Liquid" and "liquid" in text:
+        patterns.append(_LIQUID)
+    comments = list(_comments(text))
+    count = 0
+    for pattern in patterns:
+        for found in pattern.finditer(text):
+            count += 1
+            if count > MAX_INCLUDES:
+                return
+            if _is_inside(comments, found.start()):
+                continue
+            markup.include(next(filter(None, found.groups())), found.start())

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Final
 
 from openassent_analysis.templates import scriptlets
+from openassent_analysis.templates.markup import MAX_TEST, Test
 from openassent_analysis.templates.taking import Reader, after_blanks, closing_bracket
 
 _END_DIRECTIVE: Final = re.compile(r"@end([a-zA-Z]++)")
@@ -14,6 +15,9 @@ _NO_CONDITIONS: Final = frozenset({
     "foreach", "forelse", "for", "while", "section", "push", "once", "pushOnce", "prepend", "switch", "component",
     "slot", "error",
 })  # fmt: skip
+# @includeWhen($consented, 'partials.analytics'): the condition, and whether it holds.
+_CONDITIONAL_INCLUDES: Final = {"includeWhen": True, "includeUnless": False}
+_INCLUDED: Final = re.compile(r"(?P<test>.{1,300}?),\s{0,9}[\"'][\w.:/-]{1,200}[\"']\s{0,9}(?:,|$)", re.DOTALL)
 _RAZOR_BLOCK: Final = re.compile(
     r"@(if|foreach|for|while|switch|using|lock|functions|code|section\s++\w++|helper\s++\w++)\b\s*+"
 )
@@ -46,6 +50,9 @@ class Directives(Reader):
             return None if stop < 0 else self._take(start, stop + 7)
         if name in {"json", "js"}:
             return self._take(start, end, shows=True)
+        if name in _CONDITIONAL_INCLUDES and (given := _INCLUDED.match(argument)):
+            self._markup.condition(start, end, Test(given["test"][:MAX_TEST], _CONDITIONAL_INCLUDES[name]))
+            return self._take(start, end)
         if not self._directive(name, argument, start, end) and not argument:
             return None
         return self._take(start, end)

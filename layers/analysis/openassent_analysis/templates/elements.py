@@ -6,7 +6,7 @@ import re
 from functools import cached_property
 from typing import Final
 
-from openassent_analysis.templates import scriptlets
+from openassent_analysis.templates import code, scriptlets
 from openassent_analysis.templates.taking import Reader
 
 # Languages whose blocks end with a word.
@@ -28,8 +28,8 @@ _ATTRIBUTE_VALUE: Final = re.compile(r"""\{(["'`])([^"'`<>\n]{0,500}+)\1\}""")
 
 class Elements(Reader):
     @cached_property
-    def _code(self) -> scriptlets.Code:
-        return scriptlets.Code(self._markup, self._dialect.kind)
+    def _code(self) -> code.Code:
+        return code.Code(self._markup, self._dialect.kind)
 
     # <% %>
 
@@ -63,7 +63,7 @@ class Elements(Reader):
         end = self._find("?>", start)
         end = len(self._text) if end < 0 else end
         self._markup.copy(start)
-        shows = self._text.startswith("<?=", start) or scriptlets.shows(self._text, start, end)
+        shows = self._text.startswith("<?=", start) or code.shows(self._text, start, end) or self._is_source(start)
         if not shows and self._code.matters:
             self._code.read(start + 2, end)
         return self._take(start, min(end + 2, len(self._text)), shows=shows)

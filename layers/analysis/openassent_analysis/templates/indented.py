@@ -10,36 +10,24 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from openassent_analysis.reading import resource
 from openassent_analysis.templates import scriptlets
-from openassent_analysis.templates.includes import find_includes
+from openassent_analysis.templates.dialects import find_includes
 from openassent_analysis.templates.markup import Markup
 
 _KINDS: Final = {"pug": "Pug", "haml": "Haml", "slim": "Slim"}
+_LANGUAGES: Final = resource("template-languages")["languages"]
+# The expressions of the parts of a line, by language.
+_TAG: Final = {language: re.compile(_LANGUAGES[kind]["tag"]) for language, kind in _KINDS.items()}
+_SCRIPT_FILTER: Final = {language: re.compile(_LANGUAGES[kind]["script_filter"]) for language, kind in _KINDS.items()}
+_COMMENT: Final = {language: re.compile(_LANGUAGES[kind]["comment"]) for language, kind in _KINDS.items()}
+_STATEMENT: Final = {
+    language: re.compile(_LANGUAGES[kind]["statement"], re.DOTALL) for language, kind in _KINDS.items()
+}
 # Only these are read: everything else on the page loads nothing.
 _ELEMENTS: Final = frozenset({"script", "img", "iframe", "noscript", "amp-analytics"})
 _VOID: Final = frozenset({"img"})
-_TAG: Final = {
-    "pug": re.compile(r"([a-zA-Z][\w:-]*+)(?:[.\#][\w-]++)*+"),
-    "haml": re.compile(r"%([a-zA-Z][\w:-]*+)(?:[.\#][\w-]++)*+"),
-    "slim": re.compile(r"([a-zA-Z][\w-]*+)(?:[.\#][\w-]++)*+"),
-}
-# Filters whose text is a script, or is markup.
-_SCRIPT_FILTER: Final = {
-    "pug": re.compile(r":(?:javascript|uglify-js)\b"),
-    "haml": re.compile(r":javascript\b"),
-    "slim": re.compile(r"javascript:"),
-}
 _PLAIN_FILTER: Final = re.compile(r":(?:plain|erb)\b")
-_COMMENT: Final = {
-    "pug": re.compile(r"//"),
-    "haml": re.compile(r"-\#|/"),
-    "slim": re.compile(r"/"),
-}
-_STATEMENT: Final = {
-    "pug": re.compile(r"-?\s*+((?:if|unless|else|elseif)\b.*)", re.DOTALL),
-    "haml": re.compile(r"-\s*+(.*)", re.DOTALL),
-    "slim": re.compile(r"-\s*+(.*)", re.DOTALL),
-}
 _OUTPUT: Final = re.compile(r"[!&]?+==?")
 # name = "value", :name => 'value', "name": `value`, name=value
 _ATTRIBUTE: Final = re.compile(
@@ -50,6 +38,7 @@ _ATTRIBUTE: Final = re.compile(
 _DEFAULT: Final = re.compile(
     r"""[^"'`\n()]{1,100}(?:\([^"'`\n()]{0,100}\)\s{0,4})?(?:(?<=:)|:|\|\||\?\?)\s{0,4}["'`]((?:https?:)?//[^"'`\s<>]{4,300})["'`]"""
 )
+_VARIABLE: Final = re.compile(r"[@$]?[A-Za-z_]\w{1,60}+")
 _DATA: Final = re.compile(r"""["':]?+data["']?+\s*+(?:=>|[:=])\s*+\{""")
 _INTERPOLATED: Final = re.compile(r"[\#!$]\{[^{}\n]{0,300}+\}")
 _OPENING: Final = {"(": ")", "{": "}", "[": "]"}
@@ -101,7 +90,7 @@ class _Reader:
         while self._next < len(self._lines):
             line = self._lines[self._next]
             self._next += 1
-            if line.start < self._markup.at:  # the rest of the attributes before
+            if line.start < self._markup.at:  # already read, as part of the attributes above
                 continue
             self._read(line)
         self._close(0, "", len(self._text))
@@ -236,6 +225,11 @@ class _Reader:
             written = (prefix + found["name"]).replace("_", "-") if prefix else found["name"]
             if not found["value"] and written == "src" and (default := _DEFAULT.match(text, at, end)):
                 markup.insert(f' src="{default[1]}"', found.start())
+                continue
+            if not found["value"] and written == "src" and (variable := _VARIABLE.match(text, at, end)):
+                at = variable.end()
+                markup.skip(at)
+                markup.insert(' src="___"', found.start())
                 continue
             if not found["value"]:
                 markup.insert(f" {written}", found.start())

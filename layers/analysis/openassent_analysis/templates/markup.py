@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final, NamedTuple
+
+from openassent_analysis.reading import alternatives, resource
 
 # Deeper conditions, and the conditions of earlier branches beyond these, are ignored.
 _MAX_DEPTH: Final = 64
 _MAX_BRANCHES: Final = 8
 _MAX_ADDRESSES: Final = 4
+_MAX_FUNCTIONS: Final = 200
+_MAX_USES: Final = 20
+# A call of a function, or its name in a string: add_action('wp_head', 'print_tag').
+_USE: Final = re.compile(r"""(?<![\w$])(?<!function )(?<!function &)(\w{2,60}+)(?=\s{0,3}\()|["'](\w{2,60}+)["']""")
 MAX_TEST: Final = 300
 MAX_SUBJECT: Final = 100
 MAX_INCLUDES: Final = 500
@@ -25,12 +32,17 @@ _ASSIGNED: Final = re.compile(r"(\$\w{1,60}+)\s{0,9}=(?!=)[^;\n]{0,200}?[\"']([\
 # {% set src = 'https://…' %}, {{ $src := printf "https://…" .Id }}, <% src = "https://…" %>, $src = 'https://…';
 # also strings of Java, C#, and Go
 _SET: Final = re.compile(
-    r"(?:\{%[-~+]?\s{0,4}(?:set|assign)\s{1,4}|\{\{-?\s{0,4}\$|<%-?\s{0,4}(?:(?:var|let|const)\s{1,4})?@?|\$|\b(?:var|let|const|val|[sS]tring)\s{1,4}"
-    r"|(?<![\w.$])(?=[A-Za-z_]\w{1,60}\s{0,4}:=))"
-    r"(?P<name>[A-Za-z_]\w{1,60}+)\s{0,4}:?=(?!=)(?P<value>(?:(?!%\}|%>|\}\})[^\n;]){4,300})"
+    rf"(?:{alternatives(resource('template-languages')['assignments'])})"
+    r"(?P<name>[A-Za-z_]\w{1,60}+)[\"']?(?:\s{0,4}:?=(?!=)|\s{1,4}value\s{0,4}=)"
+    r"(?P<value>(?:(?!%\}|%>|\}\})[^\n;]){4,300})"
+)
+# {% capture src %}https://…{% endcapture %}
+_CAPTURED: Final = re.compile(
+    r"\{%[-~+]?\s{0,4}(?:capture|set)\s{1,4}[\"']?(?P<name>\w{2,60})[\"']?\s{0,4}[-~+]?%\}\s{0,99}"
+    r"(?P<address>(?:https?:)?//[^\s<>\"'{}]{4,300})"
 )
 _ADDRESS: Final = re.compile(
-    r"""["']((?:https?:)?//[^"'\s<>]{4,300}|(?:[a-z0-9-]{1,60}\.){1,4}[a-z]{2,10}(?:/[^"'\s<>]{0,200})?)["']"""
+    r"""["'`]((?:https?:)?//[^"'`\s<>]{4,300}|(?:[a-z0-9-]{1,60}\.){1,4}[a-z]{2,10}(?:/[^"'`\s<>]{0,200})?)["'`]"""
 )
 
 
@@ -54,6 +66,14 @@ class Include(NamedTuple):
     offset: int
 
 
+class Function(NamedTuple):
+    """A function of the template's code, and the places outside of it that call it or name it in a string."""
+
+    start: int
+    end: int
+    uses: tuple[int, ...]
+
+
 @dataclass
 class Template:
     """The page that a file writes. All offsets are those of `code`, except in `origin`."""
@@ -64,6 +84,7 @@ class Template:
     includes: list[Include] = field(default_factory=list)
     # Scripts outside of the page, which are TypeScript: (start, end).
     scripts: list[tuple[int, int]] = field(default_factory=list)
+    functions: list[Function] = field(default_factory=list)
     # Starts of the parts of `code`, and where each comes from. A fixed part comes from one place as a whole.
     _parts: list[tuple[int, int, bool]] = field(default_factory=list)
 
@@ -89,9 +110,11 @@ class Template:
     def addresses(self) -> dict[str, list[str]]:
         """The addresses and hosts that the template's own variables are set to, by variable."""
         found: dict[str, list[str]] = {}
-        for statement in _SET.finditer(self.original):
+        for statement in _SET.finditer(self.original) if _ADDRESS.search(self.original) else ():
             if addresses := _ADDRESS.findall(statement["value"]):
                 found.setdefault(statement["name"], []).extend(addresses[:_MAX_ADDRESSES])
+        for captured in _CAPTURED.finditer(self.original):
+            found.setdefault(captured["name"], []).append(captured["address"])
         return found
 
     @cached_property
@@ -107,6 +130,11 @@ class Template:
             if offset < span.end:
                 found.extend(span.tests)
         return found
+
+    def function_at(self, offset: int) -> Function | None:
+        """Returns the innermost function around a character, or None."""
+        around = [it for it in self.functions if it.start <= offset < it.end]
+        return max(around, default=None)
 
     @cached_property
     def _spans(self) -> list[tuple[Span, int]]:
@@ -141,6 +169,8 @@ class _Frame:
     leaves: bool = False
     # The expression that the block's branches compare with values.
     subject: str = ""
+    # The name of the function whose body the block is.
+    function: str = ""
 
 
 class Markup:
@@ -158,6 +188,8 @@ class Markup:
         self._spans: list[Span] = []
         self._includes: list[Include] = []
         self._scripts: list[tuple[int, int]] = []
+        # By name: where the bodies of functions begin and end.
+        self._functions: dict[str, tuple[int, int]] = {}
         # The block closed last, for an `else` after it.
         self.closed: _Frame | None = None
 
@@ -201,13 +233,17 @@ class Markup:
 
     # Under which conditions. All offsets are those of the file.
 
-    def open(self, name: str, text: str | None, start: int, *, holds: bool = True, subject: str = "") -> None:
+    def open(
+        self, name: str, text: str | None, start: int, *, holds: bool = True, subject: str = "", function: str = ""
+    ) -> None:
         """Begins a block: a condition, or any other block if there is no text."""
         if len(self._frames) >= _MAX_DEPTH:
             self._deeper += 1
             return
         test = Test(text.strip()[:MAX_TEST], holds) if text is not None else None
-        self._frames.append(_Frame(name, start, start, [], test, subject=subject[:MAX_SUBJECT]))
+        self._frames.append(
+            _Frame(name, start, start, [], test, subject=subject[:MAX_SUBJECT], function=function[:MAX_SUBJECT])
+        )
 
     @property
     def subject(self) -> str:
@@ -236,6 +272,8 @@ class Markup:
         while self._frames:
             frame = self._frames.pop()
             self._end_branch(frame, end)
+            if frame.function and len(self._functions) < _MAX_FUNCTIONS:
+                self._functions[frame.function] = frame.begins, end
             if name is None or frame.name == name:
                 self.closed = frame
                 return
@@ -310,8 +348,25 @@ class Markup:
             [Span(places.of(start), places.of(end), tests) for start, end, tests in self._spans],
             [Include(name, places.of(offset)) for name, offset in self._includes],
             [(places.of(start), places.of(end)) for start, end in self._scripts],
+            [
+                Function(places.of(start), places.of(end), tuple(map(places.of, uses)))
+                for (start, end), uses in self._uses()
+            ],
             parts,
         )
+
+    def _uses(self) -> Iterator[tuple[tuple[int, int], list[int]]]:
+        """Yields the functions, each with the places that use it. Nothing follows from them without conditions."""
+        if not self._functions or not self._spans:
+            return
+        found: dict[str, list[int]] = {name: [] for name in self._functions}
+        for use in _USE.finditer(self.text):
+            name = use[1] or use[2]
+            if (uses := found.get(name)) is not None and len(uses) < _MAX_USES:
+                start, end = self._functions[name]
+                if not start <= use.start() < end:
+                    uses.append(use.start())
+        yield from ((self._functions[name], uses) for name, uses in found.items())
 
 
 class _Places:

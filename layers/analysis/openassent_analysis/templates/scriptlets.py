@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from functools import cached_property
 from typing import Final
 
 from openassent_analysis.templates.markup import MAX_TEST, Markup, Test
@@ -12,18 +11,6 @@ from openassent_analysis.templates.markup import MAX_TEST, Markup, Test
 HELPER: Final = re.compile(
     r"""(?:\b(?:javascript_include_tag[\s(]++|js\()|(?P<frame>\bcontent_tag[\s(]++:iframe\b|\btag\.iframe\b)[^;%]{0,300}?"""
     r"""\bsrc(?::|\s?=>)\s{0,4})["'](?P<address>(?:https?:)?//[^"'\s<>]{4,300}+)["']"""
-)
-_ENQUEUE: Final = re.compile(
-    r"""\s{0,99}+\(\s{0,99}+["'][^"'\n]{0,100}+["']\s*+,\s*+(?:\w{1,40}\(\s*+)?["']((?:https?:)?//[^"'\s<>]{4,300}+)["']"""
-)
-# Functions and methods of PHP that add a script to the page: Drupal's, Joomla's, Yii's, CakePHP's, Zend's.
-_ADDS: Final = re.compile(r"""\s{0,99}+\(\s{0,99}+["']((?:https?:)?//[^"'\s<>]{4,300}+)["']""")
-_SHOWS: Final = re.compile(r"<\?(?:php)?+\s++(?:echo|print|e|_e|esc_\w++|bloginfo|the_\w++)\b")
-_WRITES: Final = re.compile(r"<(?:script|iframe|noscript|img)\b", re.IGNORECASE)
-_LOADS: Final = re.compile(
-    r"<(?:script|iframe|noscript|img|link)\b|(?:enqueue|register)_script|_add_js\b"
-    r"|->(?:add|append|prepend|register|script)|::script",
-    re.IGNORECASE,
 )
 _BLOCK_END: Final = re.compile(r"(?:\bdo(?:\s*+\|[^|]{0,100}+\|)?+|\bfn\b[^\n]{0,60}?->)\s*$")
 # A condition behind a statement: `render 'analytics' if consented?`.
@@ -83,219 +70,64 @@ def read_line(markup: Markup, line: str, start: int, end: int) -> None:
         markup.open("end", None, end)
 
 
-def shows(text: str, start: int, end: int) -> bool:
-    """Returns whether a block of PHP only writes a value."""
-    return end - start < 300 and bool(_SHOWS.match(text, start)) and not _WRITES.search(text, start, end)
-
-
-_TOKEN: Final = re.compile(
-    r"""/\*|//|\#|["'`]|[(){};:]|<<<[ \t]*+["']?+(?P<heredoc>\w++)"""
-    r"""|(?<![\w$>@.])(?P<word>if|elseif|else|endif|endforeach|endfor|endwhile|endswitch|foreach|for|while|switch|return|exit|die"""
-    r"""|wp_(?:enqueue|register)_script|wp_die)\b"""
-    r"""|(?P<adds>(?<![\w$>])(?:drupal|backdrop)_add_js|(?:(?<=->)|(?<=::))(?:addScript|add_js|addJs|registerJsFile|registerScriptFile"""
-    r"""|appendFile|prependFile|script))(?=\s{0,4}\(\s{0,20}["'](?:https?:)?//)"""
+# Code in a string that adds a script, and middleware of Rack that adds a vendor's script to every page.
+_ADDED: Final = (
+    r"""createElement\(\\?["']script\\?["']\)[^<>]{0,300}?\.src\s{0,4}=\s{0,4}\\?["']"""
+    r"""(?P<added>(?:https?:)?//[^"'\s<>\\]{4,300}+)"""
 )
-# The end is optional, so that a string without one is read only once.
-_STRINGS: Final = {
-    "'": re.compile(r"'[^'\\]*+(?:\\.[^'\\]*+)*+(')?+", re.DOTALL),
-    '"': re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+(")?+', re.DOTALL),
-    "`": re.compile(r"`[^`\\]*+(?:\\.[^`\\]*+)*+(`)?+", re.DOTALL),
+_MIDDLEWARE: Final = {
+    "Rack::GoogleAnalytics": "//www.google-analytics.com/analytics.js",
+    "Rack::GoogleTagManager": "//www.googletagmanager.com/gtm.js",
+    "Rack::Piwik": "/piwik.js",
 }
-_ESCAPED: Final = re.compile(r"\\(.)", re.DOTALL)
-_VARIABLE: Final = re.compile(r"\{?\$[\w>-]++(?:\[[^\]\n]{0,60}+\])?+\}?+")
-_ELSE_FOLLOWS: Final = re.compile(r"\s*+else")
-_MAX_UNENDED: Final = 3
+_USED: Final = rf"\bmiddleware\.use[ (]{{1,4}}(?P<middleware>{'|'.join(_MIDDLEWARE)})\b"
+_ELEMENT: Final = re.compile(
+    rf"<(?P<name>(?i:script|iframe))\b[^<>]{{0,1000}}+>?|(?i:{HELPER.pattern})|{_ADDED}|{_USED}"
+)
+_END: Final = re.compile(r"</script\s{0,9}>?", re.IGNORECASE)
+_COMMENT: Final = re.compile(r"\s*(?:#(?!\{)|//|/?\*|--|@(?:[a-z]{0,9}doc|example|see|spec|param|returns?)\b)")
+_ESCAPE: Final = re.compile(r"\\(?=[\"'/])")
+# Code that joins two strings: `" + name + "` or `" . $name . "`. Its value isn't known.
+_JOINED: Final = re.compile(
+    r"""(?<!\\)(["'`])\s{0,200}(?:\+|\.|&|~|<>)(?:[^"'`;{}<>]{1,200}?(?:\+|\.|&|~|<>))?\s{0,200}\1"""
+)
+# Lower-case words of which one is in every text with an element.
+_MARKS: Final = ("<script", "iframe", "javascript_include_tag", "js(", "createelement(", "rack::")
+_LONGEST_SCRIPT: Final = 5_000
+_LONGEST_LINE: Final = 500
 
 
-class Code:
-    """Reads code of languages with braces: PHP, JavaScript, Java, C#."""
-
-    def __init__(self, markup: Markup, kind: str) -> None:
-        self._markup = markup
-        self._text = markup.text
-        self._hash_comments = kind in {"PHP", "Blade", "Smarty", "HTML"}
-        self._unended = 0
-
-    @cached_property
-    def matters(self) -> bool:
-        """False if the file has no markup that loads something, and contains no other template."""
-        return self._markup.contains_templates or bool(_LOADS.search(self._text))
-
-    def read(self, start: int, end: int) -> None:
-        """Reads a block of code, without taking its last part."""
-        _Block(self, self._markup, start, end, hash_comments=self._hash_comments).run()
-
-    def end_of_heredoc(self, name: str, start: int, end: int) -> int:
-        """Returns where the text of a heredoc ends, or -1."""
-        at = start
-        while self._unended < _MAX_UNENDED:
-            at = self._text.find(name, at, end)
-            if at < 0:
-                self._unended += 1
-                break
-            line = self._text.rfind("\n", max(start, at - 200), at)
-            if line >= 0 and not self._text[line:at].strip():
-                return at
-            at += len(name)
-        return -1
+def read_strings(markup: Markup) -> None:
+    """Blanks everything but elements that are no part of a comment."""
+    text = markup.text
+    lower = text.lower()
+    if not any(mark in lower for mark in _MARKS):
+        markup.skip(len(text))
+        return
+    at = 0
+    while element := _ELEMENT.search(text, at):
+        start, at = element.span()
+        line = text.rfind("\n", max(0, start - _LONGEST_LINE), start) + 1
+        if _COMMENT.match(text, line, start):
+            continue
+        if element["name"] is None:
+            added = element["added"] or _MIDDLEWARE.get(element["middleware"])
+            markup.blank(at)
+            markup.insert(f'<script src="{added}"></script>' if added else element_of(element), start)
+            continue
+        if element["name"].lower() == "script" and (end := _END.search(text, at, at + _LONGEST_SCRIPT)):
+            at = end.end()
+        markup.blank(start)
+        for joined in _JOINED.finditer(text, start, element.end()):
+            _copy(markup, joined.start())
+            markup.fill(joined.end())
+        _copy(markup, at)
+    markup.blank(len(text))
 
 
-class _Block:
-    def __init__(self, code: Code, markup: Markup, start: int, end: int, *, hash_comments: bool) -> None:
-        self._code = code
-        self._markup = markup
-        self._text = markup.text
-        self._at = start
-        self._end = end
-        self._hash_comments = hash_comments
-        self._dead_quotes: set[str] = set()
-        self._depth = 0
-        # The keyword whose condition is being read, the depth of brackets outside of it, and where it begins.
-        self._keyword = ""
-        self._outside = 0
-        self._begins: int | None = None
-        # The condition whose body comes next, and where it ended.
-        self._test: str | None = None
-        self._body_at: int | None = None
-        self._writing = False
-        # Depths of brackets at which statements without braces end.
-        self._single: list[int] = []
-
-    def run(self) -> None:
-        while found := _TOKEN.search(self._text, self._at, self._end):
-            self._at = found.end()
-            written = found[0]
-            if found["heredoc"]:
-                self._before_body()
-                self._heredoc(found)
-            elif written in {"/*", "//", "#"}:
-                self._comment(written, found.start())
-            elif written in _STRINGS:
-                self._before_body()
-                self._string(written, found.start())
-            elif found["adds"]:
-                self._before_body()
-                self._add(_ADDS, found.start())
-            elif found["word"]:
-                self._word(written, found.start())
-            else:
-                self._mark(written, found.start())
-
-    def _comment(self, mark: str, start: int) -> None:
-        if mark == "#" and not self._hash_comments:
-            return
-        end = self._text.find("*/" if mark == "/*" else "\n", start + 1, self._end)
-        self._at = self._end if end < 0 else end + (2 if mark == "/*" else 0)
-
-    def _string(self, quote: str, start: int) -> None:
-        found = None if quote in self._dead_quotes else _STRINGS[quote].match(self._text, start, self._end)
-        if found is None or not found[1]:
-            self._dead_quotes.add(quote)
-            return
-        self._at = found.end()
-        self._write(found.start() + 1, found.end() - 1, escapes=True, variables=quote == '"')
-
-    def _heredoc(self, found: re.Match[str]) -> None:
-        end = self._code.end_of_heredoc(found["heredoc"], found.end(), self._end)
-        if end >= 0:
-            self._write(
-                found.end() + self._text.startswith(("'", '"'), found.end()), end, escapes=False, variables=True
-            )
-            self._at = end + len(found["heredoc"])
-
-    def _write(self, start: int, end: int, *, escapes: bool, variables: bool) -> None:
-        """Takes the text of a string if it is markup, or follows markup in the same statement."""
-        content = self._text[start:end]
-        if not self._writing and not _WRITES.search(content):
-            return
-        if self._writing:
-            self._markup.fill(start)
-        else:
-            self._markup.blank(start)
-        self._writing = True
-        if escapes:
-            content = _ESCAPED.sub(_unescaped, content)
-        if variables:
-            content = _VARIABLE.sub(lambda match: "_" * len(match[0]), content)
-        self._markup.write(content)
-
-    def _word(self, word: str, start: int) -> None:
-        markup = self._markup
-        if word in {"return", "exit", "die", "wp_die"}:
-            self._before_body()
-            markup.leaves()
-        elif word.startswith("wp_"):
-            self._add(_ENQUEUE, start)
-        elif word.startswith("end"):
-            markup.close(start, ":")
-        elif word == "else":
-            self._keyword, self._test, self._body_at = "else", None, self._at
-        else:
-            again = "else if" if self._keyword == "else" and word == "if" and self._body_at is not None else word
-            if again == word:
-                self._before_body()
-            self._keyword, self._outside, self._begins, self._body_at = again, self._depth, None, None
-
-    def _add(self, arguments: re.Pattern[str], start: int) -> None:
-        if load := arguments.match(self._text, self._at, self._end):
-            self._markup.blank(load.end())
-            self._markup.insert(f'<script src="{load[1]}"></script>', start)
-
-    def _mark(self, mark: str, start: int) -> None:
-        if mark == "(":
-            self._before_body()
-            if self._keyword not in {"", "else"} and self._begins is None and self._depth == self._outside:
-                self._begins = self._at
-            self._depth += 1
-        elif mark == ")":
-            self._depth -= 1
-            if self._begins is not None and self._depth <= self._outside:
-                self._test, self._body_at, self._begins = self._text[self._begins : start], self._at, None
-        elif self._begins is not None:
-            return  # inside of a condition
-        elif mark == "{":
-            self._open("{")
-        elif mark == "}":
-            self._close(start, "{")
-        elif mark == ":" and self._body_at is not None:
-            self._open(":")
-        elif mark == ";":
-            self._end_statement(start)
-
-    def _end_statement(self, start: int) -> None:
-        self._writing = False
-        self._before_body()
-        self._keyword = ""
-        while self._single and self._single[-1] >= self._depth:
-            self._single.pop()
-            self._close(start, ";")
-
-    def _before_body(self) -> None:
-        """Begins the body of a condition that has no braces, if there is one."""
-        if self._body_at is not None:
-            self._single.append(self._depth)
-            self._open(";")
-
-    def _open(self, name: str) -> None:
-        markup, keyword, test = self._markup, self._keyword, self._test
-        body = self._body_at is not None
-        self._keyword, self._test, self._body_at = "", None, None
-        if not body or keyword not in {"if", "else if", "elseif", "else"}:
-            markup.open(name, None, self._at)
-        elif keyword == "if":
-            markup.open(name, test or "", self._at)
-        elif name == ":":
-            markup.turn(test, self._at, self._at)
-        else:
-            markup.reopen(test, self._at, name)
-
-    def _close(self, start: int, name: str) -> None:
-        markup = self._markup
-        markup.close(start, name)
-        closed = markup.closed
-        if closed is not None and closed.leaves and not _ELSE_FOLLOWS.match(self._text, self._at):
-            markup.leave(closed, self._at)
-
-
-def _unescaped(match: re.Match[str]) -> str:
-    return " " + (match[1] if match[1] in "\"'/\n" else " ")
+def _copy(markup: Markup, until: int) -> None:
+    """Takes text of a string, without the marks that escape quotes."""
+    for escape in _ESCAPE.finditer(markup.text, markup.at, until):
+        markup.copy(escape.start())
+        markup.blank(escape.end())
+    markup.copy(until)

@@ -8,12 +8,18 @@ from typing import Final
 from openassent_analysis.templates.dialects import Dialect
 from openassent_analysis.templates.markup import Markup
 
-# A delimiter is one only if its end is near.
+# The most characters between an opening delimiter and its end. Without an end this near, it is plain text.
 NEAR: Final = 3_000
 _MAX_NESTED: Final = 20
 # An expression in the address of an element, and an address in the expression.
-_IN_SOURCE: Final = re.compile(r"""\ssrc\s?=\s?["']?$""", re.IGNORECASE)
+_IN_SOURCE: Final = re.compile(r"""\s(?:data-)?src\s?=\s?["']?$""", re.IGNORECASE)
 _ADDRESS: Final = re.compile(r"""["']((?:https?:)?//[^"'\s<>]{4,300}+)["']""")
+# An expression that writes an array of consent defaults as JSON: the array itself, or the name of what has it.
+_JSON: Final = re.compile(r"json(?:_encode)?+\(\s{0,9}(?:\$?(?P<name>\w{2,60}))?")
+_NAMED: Final = re.compile(r"(?:\$(?P<variable>\w{2,60}+)\s{0,9}=|\bfunction\s{1,4}&?(?P<function>\w{2,60}+)\s{0,4}\()")
+_DEFAULT: Final = re.compile(r"""["'](?P<name>\w{2,40}_storage)["']\s{0,9}(?:=>|:)\s{0,9}["'](?P<value>\w{2,20})["']""")
+_END: Final = re.compile(r"[)\]]\s{0,9};")
+_LONGEST_DEFAULTS: Final = 1_000
 _BRACKETS: Final = re.compile(r"[()]")
 
 
@@ -35,16 +41,34 @@ class Reader:
 
     def _take(self, start: int, end: int, *, shows: bool = False) -> int:
         self._markup.copy(start)
-        if shows:
-            if _IN_SOURCE.search(self._text, max(start - 20, 0), start) and (
-                address := _ADDRESS.search(self._text, start, end)
-            ):
+        if shows and (defaults := self._defaults(start, end)):
+            self._markup.insert(defaults, start)
+            self._markup.blank(end)
+        elif shows:
+            if self._is_source(start) and (address := _ADDRESS.search(self._text, start, end)):
                 # The address that the expression has by default.
                 self._markup.write(address[1].ljust(end - start))
             self._markup.fill(end)
         else:
             self._markup.blank(end)
         return end
+
+    def _is_source(self, start: int) -> bool:
+        """Returns whether the address of an element begins at a place."""
+        return _IN_SOURCE.search(self._text, max(start - 20, 0), start) is not None
+
+    def _defaults(self, start: int, end: int) -> str:
+        """Returns the consent defaults that an expression writes, as an object of JavaScript. Empty if it doesn't."""
+        written = _JSON.search(self._text, start, end)
+        if written is None:
+            return ""
+        at, until = start, end
+        if (name := written["name"]) and name != "array":
+            named = (it for it in _NAMED.finditer(self._text) if name in (it["variable"], it["function"]))
+            at = next((it.end() for it in named), end)
+            until = ends.start() if (ends := _END.search(self._text, at, at + _LONGEST_DEFAULTS)) else at
+        found = _DEFAULT.findall(self._text, at, until)
+        return "{" + ", ".join(f"'{setting}': '{value}'" for setting, value in found) + "}" if found else ""
 
     def _insert_script(self, start: int, end: int, address: str) -> int:
         return self._insert(start, end, f'<script src="{address}"></script>')

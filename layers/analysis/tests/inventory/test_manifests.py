@@ -10,14 +10,21 @@ from openassent_analysis import Limits
 from openassent_analysis.catalogue import catalogue
 from openassent_analysis.examine import examine
 from openassent_analysis.files import Skipped
-from openassent_analysis.inventory.listing import MAX_MANIFEST_BYTES, MAX_MANIFESTS, MAX_PATH, Listing
+from openassent_analysis.inventory.listing import (
+    MAX_LOCK_FILE_BYTES,
+    MAX_MANIFEST_BYTES,
+    MAX_MANIFESTS,
+    MAX_PATH,
+    Listing,
+)
 from openassent_analysis.inventory.manifests import is_manifest, parts_of
 from openassent_analysis.inventory.stocktaking import take_inventory
 from openassent_analysis.report import MAX_PARTS, Answer, Request, read_report, write_report
 from openassent_analysis.sandbox import Sandbox
 
 NAMES = (
-    "package.json", "yarn.lock", "composer.json", "pyproject.toml", "Pipfile", "requirements.txt",
+    "package.json", "yarn.lock", "package-lock.json", "pnpm-lock.yaml", "composer.json", "pyproject.toml", "Pipfile",
+    "requirements.txt",
     "requirements-dev.in", "requirements/base.txt", "Gemfile", "gems.rb", "go.mod", "Cargo.toml", "mix.exs",
     "pubspec.yaml", "pom.xml", "build.gradle", "a.csproj",
 )  # fmt: skip
@@ -73,9 +80,45 @@ class TestDependencies:
             "apps/a/package.json": json.dumps({"dependencies": {"posthog-js": "1.0.0", "mixpanel-browser": "2"}}),
         }
         assert vendors(files) == {
-            "posthog": [("posthog-js", "^1.2.0", "package.json")],
-            "mixpanel": [("mixpanel-browser", "2", "apps/a/package.json")],
+            "posthog": [("posthog-js", "1.0.0", "apps/a/package.json", "1.0.0")],
+            "mixpanel": [("mixpanel-browser", "2", "apps/a/package.json", "2.x")],
         }
+
+    def test_of_several_manifests_that_name_a_package_the_one_with_the_lowest_newest_version_counts(self):
+        for written, expected in (
+            (("^1.2.0", "1.10.0", "1.9.0"), 2),
+            (("latest", "^1.2.0", "^1.2.0"), 1),
+            (("latest", "latest", "latest"), 0),
+            (("1.2.x", "^1.2.0", "0.9.0 || 1.2.1"), 2),
+        ):
+            files = {
+                f"{'a/' * number}package.json": json.dumps({"dependencies": {"posthog-js": it}})
+                for number, it in enumerate(written)
+            }
+            ((package,),) = vendors(files).values()
+            assert package[2] == f"{'a/' * expected}package.json", written
+
+    def test_a_packages_newest_version_is_that_of_the_nearest_lock_file_or_the_newest_allowed_one(self):
+        def newest(written, **locks):
+            files = {"a/b/package.json": json.dumps({"dependencies": {"posthog-js": written}}), **locks}
+            ((package,),) = vendors(files).values()
+            return package[3]
+
+        yarn = '"posthog-js@npm:^1.9.0":\n  version: 1.9.1\n\n"posthog-js@npm:^1.2.0":\n  version: 1.3.0\n'
+        npm = '{\n  "packages": {\n    "node_modules/posthog-js": {\n      "version": "1.4.2",\n'
+        pnpm = "packages:\n\n  posthog-js@1.5.0:\n    resolution: {}\n"
+        for written, locks, expected in (
+            ("^1.2.0", {}, "1.x"), ("~1.2.0", {}, "1.2.x"), ("1.2.0", {}, "1.2.0"), (">=1.2.0", {}, None),
+            ("latest", {}, None), ("1.2.0 || 2.x", {}, "2.x"),
+            ("^1.2.0", {"yarn.lock": yarn}, "1.3.0"),
+            ("^1.2.0", {"a/b/package-lock.json": npm, "yarn.lock": yarn}, "1.4.2"),
+            ("^1.2.0", {"a/pnpm-lock.yaml": pnpm, "c/package-lock.json": npm}, "1.5.0"),
+            ("^1.2.0", {"a/b/package-lock.json": '{"packages": {'}, "1.x"),
+        ):  # fmt: skip
+            assert newest(written, **locks) == expected, (written, locks)
+
+    def test_a_package_that_only_a_lock_file_names_is_not_one_of_the_repository(self):
+        assert vendors({"package.json": "{}", "pnpm-lock.yaml": "packages:\n\n  posthog-js@1.5.0:\n"}) == {}
 
     def test_packages_of_ruby_and_php_are_found(self):
         files = {
@@ -83,8 +126,8 @@ class TestDependencies:
             "composer.json": json.dumps({"require": {"spatie/laravel-googletagmanager": "^2.6"}}),
         }
         assert vendors(files) == {
-            "intercom": [("intercom-rails", "~> 0.4", "Gemfile")],
-            "google-tag-manager": [("spatie/laravel-googletagmanager", "^2.6", "composer.json")],
+            "intercom": [("intercom-rails", "~> 0.4", "Gemfile", None)],
+            "google-tag-manager": [("spatie/laravel-googletagmanager", "^2.6", "composer.json", None)],
         }
 
     def test_every_package_of_the_vendor_catalogue_is_found_in_a_manifest(self):
@@ -145,6 +188,17 @@ class TestLimits:
         assert vendors({f"{deep}package.json": manifest, f"{deep}b.js": "x"}) == {}
         assert vendors({"a/" * 60 + "package.json": manifest}) != {}
 
+    def test_an_inventory_without_a_manifest_or_lock_file_that_is_too_large_is_truncated(self):
+        for name, most in (("package.json", MAX_MANIFEST_BYTES), ("yarn.lock", MAX_LOCK_FILE_BYTES)):
+            for size, expected in ((most, False), (most + 1, True)):
+                listing = Listing()
+                listing.take(f"web/{name}", size)
+                assert listing.truncated is expected, (name, size)
+        listing = Listing()
+        listing.take("web/app.js", MAX_LOCK_FILE_BYTES + 1)
+        listing.take("node_modules/a/package.json", MAX_MANIFEST_BYTES + 1)
+        assert not listing.truncated
+
     def test_of_too_many_manifests_those_nearest_to_the_root_are_read(self):
         files = {f"a/{number:04}/package.json": "{}" for number in range(3 * MAX_MANIFESTS)}
         found = inventory_of({**files, "package.json": json.dumps(POSTHOG)})
@@ -152,7 +206,7 @@ class TestLimits:
         assert [it.id for it in found.vendors] == ["posthog"]
         assert not inventory_of({"package.json": "{}"}).truncated
 
-    def test_only_so_many_files_are_kept_for_their_manifest_alone(self):
+    def test_files_kept_only_as_manifests_are_limited_in_number(self):
         listing = Listing()
         kept = [listing.take(f"{number}/requirements.txt", 9) for number in range(2 * MAX_MANIFESTS)]
         assert kept.count(None) == listing.only_manifests == MAX_MANIFESTS

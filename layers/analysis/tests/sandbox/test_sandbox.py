@@ -10,9 +10,11 @@ import time
 from pathlib import Path
 
 import pytest
+import yaml
 
 from analysis_testing import hostile, in_process
 from openassent_analysis import Limits, analyze_files, analyze_folder
+from openassent_analysis.files import Skipped
 from openassent_analysis.report import InvalidReport, Request, read_report
 from openassent_analysis.rules import rules
 from openassent_analysis.sandbox import Bounds, Sandbox, SandboxUnavailable
@@ -48,6 +50,20 @@ def outcomes_of(attacks):
 def lines_of(attacks):
     """Returns the number of lines that each attack reported."""
     return {name: outcome.lines for name, outcome in outcomes_of(attacks).items()}
+
+
+def test_every_kind_of_file_can_be_read():
+    """In a closed sandbox, nothing can be loaded on first use."""
+    written = yaml.safe_load(Path(__file__).with_name("kinds.yml").read_text())
+    conditions = [(path, "html", condition + written["element"]) for path, condition in written["templates"].items()]
+    requests = [
+        Request("a.html", "html", "<p>".encode("utf-16")),
+        Request("a.js", "javascript", b"document.cookie = 'a=1'; \xff\n"),
+        *(Request(path, language, text.encode()) for path, language, text in (*written["files"], *conditions)),
+    ]
+    with Sandbox(Limits()) as sandbox:
+        outcomes = dict(sandbox.examine(iter(requests), math.inf))
+    assert {request.path: str(outcome) for request, outcome in outcomes.items() if isinstance(outcome, Skipped)} == {}
 
 
 class TestConfinement:

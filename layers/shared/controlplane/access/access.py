@@ -22,7 +22,14 @@ from controlplane.access.authentication import (
 from controlplane.organizations import store as organizations
 from controlplane.platform.core import ids
 from controlplane.platform.core.acting import Actor
-from controlplane.platform.core.errors import Forbidden, InsufficientScope, InvalidPayload, NotFound, PlanRequired
+from controlplane.platform.core.errors import (
+    Forbidden,
+    InsufficientScope,
+    InvalidPayload,
+    NotFound,
+    PlanRequired,
+    RoleRequired,
+)
 from controlplane.platform.core.ids import OwnedId, ProjectId
 from controlplane.platform.core.plans import PLANS
 from controlplane.platform.core.roles import RANK, Role
@@ -237,7 +244,7 @@ class Requires(CallerRequirements[Access[Any]]):
     Raises, in this order: Unauthorized 401, AddressNotAllowed 403, RateLimited 429, PlanRequired 402, InsufficientScope
     403, NotForLimitedKeys 403. After the request is validated: NotFound 404 (the resource or path organization is
     unknown, outside the caller's memberships, or of a project outside the key's) or Forbidden 403 (an explicit
-    organizationId outside them, or an insufficient role).
+    organizationId outside them) or RoleRequired 403.
     """
 
     has_dry_runs: ClassVar[bool] = True
@@ -317,7 +324,7 @@ class Requires(CallerRequirements[Access[Any]]):
         else:
             return
         if RANK[caller.membership.role] < RANK[self.role]:
-            raise Forbidden
+            raise RoleRequired(self.role, caller.membership.role)
         if (token := caller.principal.token) is not None:
             check_organization_of_person(token, caller.counted, caller.organization_id)
 

@@ -43,9 +43,6 @@ _BLOCKS_OF_PERSON = 100
 # An organization's blocks are 0.1% of its limit: small enough that incomplete blocks hardly matter.
 _BLOCKS_OF_ORGANIZATION = 1000
 
-# Addresses kept in memory, some 100 KB. Beyond that, the oldest is evicted.
-_MAX_NETWORKS = 1000
-
 # The last minute with malformed credentials and their number, by address.
 _malformed: dict[str, tuple[int, int]] = {}
 
@@ -161,21 +158,10 @@ def _count_unknown(address: str) -> None:
 
 
 def count_malformed(address: str) -> None:
-    """Counts a malformed credential, which must not cost a write, in this environment only. Raises TooManyRejected."""
-    network, now = network_of(address), int(clock.now())
-    minute = now // _WINDOW_SECONDS
-    last, hits = _malformed.pop(network, (minute, 0))
-    hits = hits + 1 if last == minute else 1
-    if len(_malformed) >= _MAX_NETWORKS:
-        _malformed.pop(next(iter(_malformed), ""), None)
-    _malformed[network] = minute, hits
-    if hits > settings.rejected_credentials_per_minute:
-        raise TooManyRejected((minute + 1) * _WINDOW_SECONDS - now)
-
-
-def reset_malformed() -> None:
-    """Resets the counts of malformed credentials, as in a new environment."""
-    _malformed.clear()
+    """Counts a malformed credential in this environment's memory, so that it costs no write. Raises TooManyRejected."""
+    counted = rate.count_in_memory(_malformed, network_of(address), settings.rejected_credentials_per_minute)
+    if counted.hits > counted.limit:
+        raise TooManyRejected(counted.resets_at - int(clock.now()))
 
 
 def authenticate_api_key(digest: str) -> tuple[Principal, Counted]:

@@ -13,7 +13,6 @@ from controlplane.people.identities import Subject
 from controlplane.people.users import UserItem
 from controlplane.platform.core.errors import Forbidden
 from controlplane.platform.core.naming import normalize_email
-from controlplane.platform.core.settings import settings
 from controlplane.platform.table import keys
 from controlplane.platform.table.retry import WriteConflict, retry_on_conflict
 from controlplane.platform.table.table import Check, ConditionFailed, LegFailed, Unrecorded, Update, table
@@ -45,10 +44,9 @@ class AnotherIdentity(Forbidden):
     title = "This sign-in can't open the account"
 
     def __init__(self, user_id: str) -> None:
-        contact = settings.contact_email or "the operator of this service"
         super().__init__(
             "The account with this email address belongs to another sign-in of the same sign-in service, so this "
-            f"sign-in can't open it. If the account is yours, ask {contact} to move it to your new sign-in. If it "
+            "sign-in can't open it. If the account is yours, ask {operator} to move it to your new sign-in. If it "
             "belongs to a former user of the address, ask for the address to be released.",
             account=user_id,
         )

@@ -20,7 +20,13 @@ from controlplane.organizations.store import Account, Membership, NotMember
 from controlplane.people.users import UserItem
 from controlplane.platform.core import keyring, tokens
 from controlplane.platform.core.acting import Actor
-from controlplane.platform.core.errors import Forbidden, InvalidPayload, Unauthorized, UnsupportedMediaType
+from controlplane.platform.core.errors import (
+    Forbidden,
+    InvalidPayload,
+    RoleRequired,
+    Unauthorized,
+    UnsupportedMediaType,
+)
 from controlplane.platform.core.roles import RANK, Role
 from controlplane.platform.core.settings import settings
 from controlplane.platform.core.urls import dashboard_base_url
@@ -59,14 +65,6 @@ class ForeignForm(Forbidden):
 class UnreadableForm(InvalidPayload):
     title = "This form could not be read"
     message = "Nothing was changed. Go back and try again."
-
-
-class RoleRequired(Forbidden):
-    """The person's role in the page's organization is too low."""
-
-    def __init__(self, role: Role) -> None:
-        allowed = "admins and owners" if role == "admin" else "owners"
-        super().__init__(f"Only {allowed} can do this. Ask one of them.")
 
 
 @dataclass(slots=True)
@@ -111,7 +109,7 @@ class WebSession(Caller):
 
     @property
     def organization(self) -> Membership:
-        """The page's organization. Raises LookupError if the page isn't one of an organization."""
+        """The page's organization. Raises LookupError on a page outside of organizations."""
         if self.membership is None:
             raise LookupError("this page isn't an organization's")
         return self.membership
@@ -121,7 +119,7 @@ class WebSession(Caller):
         if membership is None:
             raise NotMember
         if RANK[membership.role] < RANK[role]:
-            raise RoleRequired(role)
+            raise RoleRequired(role, membership.role)
         self.membership = membership
 
     @property

@@ -20,10 +20,10 @@ _NOTHING: Mapping[str, Any] = {}
 
 
 def update_key(key_id: KeyId, change: Callable[[ApiKeyItem], ApiKeyItem], *, admin_id: str) -> ApiKeyItem:
-    """Returns the changed key. It authenticates with the new restrictions after the commit.
+    """Updates the key and returns it. Its new restrictions apply to every request after the commit.
 
-    change: returns the changed key, and raises the errors of the caller. It gets the key again if another change came
-    first. admin_id: see `api_keys.create_key`. Raises UnknownKey, Forbidden, and the errors of `change`.
+    change: returns the changed key, or raises an error, which this function passes on. It is called again with the
+    current key after a conflict. admin_id: see `api_keys.create_key`. Raises UnknownKey and RoleRequired.
     """
 
     def update() -> ApiKeyItem:
@@ -59,7 +59,7 @@ def delete_key(key_id: KeyId, *, admin_id: str | None = None) -> KeyId | None:
     """Deletes the key: its secret is rejected after the commit, and so is one in a grace period.
 
     If the key was rolled and its secret is in a grace period, only that secret ends. Returns the key that replaced it,
-    which goes on working, or None. `admin_id`: see `api_keys.create_key`. Raises UnknownKey, Forbidden.
+    which goes on working, or None. `admin_id`: see `api_keys.create_key`. Raises UnknownKey, RoleRequired.
     """
 
     def delete() -> KeyId | None:

@@ -67,7 +67,7 @@ def find_leaked_key(key_id: KeyId) -> LeakedKey | None:
 
 
 def revoke_key(digest: str, leak: Leak) -> bool:
-    """Revokes the secret with that digest, and returns whether it was one.
+    """Revokes the API key with that digest of its secret. Returns whether there was one.
 
     It ends its key, with a secret in a grace period. If it is itself one in a grace period, only that ends: the key
     has another one by now.

@@ -65,7 +65,7 @@ def read_projects(organization_id: str, texts: Sequence[str]) -> tuple[ProjectId
 
 
 def list_projects(project_ids: Sequence[ProjectId], limit: int, after: str | None) -> QueryPage[ProjectItem]:
-    """Returns one page of those of the projects that exist, newest first, in the order of `projects.list_projects`."""
+    """Returns one page of the given projects that still exist, in the order of `projects.list_projects`."""
     wanted = sorted((keys.project(*it.location) for it in project_ids), reverse=True)
     items = table.batch_get([key for key in wanted if after is None or key.sk < after])
     found = [ProjectItem.from_item(item) for item in items if item is not None]
@@ -75,7 +75,7 @@ def list_projects(project_ids: Sequence[ProjectId], limit: int, after: str | Non
 
 
 def find_unknown(organization_id: str, project_ids: Sequence[ProjectId]) -> list[ProjectId]:
-    """Returns those of the projects that the organization doesn't have."""
+    """Returns the given IDs that aren't projects of the organization."""
     own = [it for it in project_ids if it.organization_id == organization_id]
     found = table.batch_get([keys.project(*it.location) for it in own])
     existing = {it for it, item in zip(own, found, strict=True) if item is not None}
@@ -87,11 +87,15 @@ def read_allowed_ips(texts: Sequence[str]) -> tuple[str, ...]:
 
     An IPv4-mapped IPv6 network becomes the IPv4 network that clients' addresses are compared with.
     """
-    return tuple(dict.fromkeys(str(_read_network(text.strip(), place)) for place, text in enumerate(texts)))
+    return tuple(dict.fromkeys(read_network(text, place) for place, text in enumerate(texts)))
 
 
-def _read_network(text: str, place: int) -> Network:
-    path = ["allowedIps", str(place)]
+def read_network(text: str, place: int = 0) -> str:
+    """Returns an entry of `read_allowed_ips`."""
+    return str(_read_network(text.strip(), ["allowedIps", str(place)]))
+
+
+def _read_network(text: str, path: list[str]) -> Network:
     try:
         # Python also reads a mask after the slash.
         network = ipaddress.ip_network(text if _NETWORK.fullmatch(text) else "", strict=False)
@@ -156,7 +160,7 @@ def _more_networks(current: tuple[str, ...], wanted: tuple[str, ...]) -> str | N
 
 
 def _is_inside(network: Network, accepted: Iterable[Network]) -> bool:
-    """Returns whether one of the networks contains all of it."""
+    """Returns whether one of the accepted networks contains the whole network."""
     return any(network.version == it.version and network.subnet_of(it) for it in accepted)  # type: ignore[arg-type]
 
 

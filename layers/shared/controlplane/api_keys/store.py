@@ -19,7 +19,7 @@ from controlplane.organizations.items import OrganizationItem
 from controlplane.organizations.store import UnknownOrganization
 from controlplane.platform.core import clock, ids, tokens
 from controlplane.platform.core.actions import Action
-from controlplane.platform.core.errors import ApiError, Conflict, Forbidden, NotFound, PlanRequired
+from controlplane.platform.core.errors import ApiError, Conflict, NotFound, PlanRequired, RoleRequired
 from controlplane.platform.core.ids import KeyId
 from controlplane.platform.core.plans import API_KEYS_PER_ORGANIZATION, KEYS_IN_GRACE_PER_ORGANIZATION, PLANS
 from controlplane.platform.core.settings import settings
@@ -42,7 +42,10 @@ class KeyLimitReached(ApiError):
 
 
 class PlanHasNoApiAccess(PlanRequired):
-    message = "The organization's plan doesn't include API access. Keys require the Starter plan or higher."
+    message = (
+        "The organization's plan doesn't include API access. Keys require the Starter plan or higher. "
+        "Ask {operator} to change the plan."
+    )
 
 
 class TooManyInGrace(ApiError):
@@ -124,14 +127,14 @@ def _with_api_access(organization: OrganizationItem | None) -> OrganizationItem:
 
 
 def write(record: Recorded, admin_id: str | None, extra_legs: Mapping[str, Leg], legs: Mapping[str, Leg]) -> None:
-    """Writes the extra legs, a check of the admin's role, and the legs. Raises Forbidden, LegFailed."""
+    """Writes the extra legs, a check of the admin's role, and the legs. Raises RoleRequired, LegFailed."""
     if admin_id is not None:
         extra_legs = {**extra_legs, "caller": organizations.role_check(admin_id, record.organization_id, "admin")}
     try:
         table.transact({**extra_legs, **legs}, record)
     except LegFailed as failure:
         if failure.leg == "caller":
-            raise Forbidden from None  # the role was lost after the request was authorized
+            raise RoleRequired from None  # the role was lost after the request was authorized
         raise
 
 
@@ -158,7 +161,7 @@ def create_key(
     secret: used instead of a random one.
     known: the organization as it was just read; None to read it.
     If the response is lost, the key remains listed and counted, but its secret is unknown. It can be deleted or rolled.
-    Raises UnknownOrganization, PlanHasNoApiAccess, KeyLimitReached, Forbidden, and LegFailed if an extra leg fails.
+    Raises UnknownOrganization, PlanHasNoApiAccess, KeyLimitReached, RoleRequired, and LegFailed if an extra leg fails.
     """
     wanted = KeyDraft(draft) if isinstance(draft, str) else draft
 
@@ -246,7 +249,7 @@ def roll_key(
 
 
 def _require_grace_left(rolled: KeyId) -> None:
-    """Raises TooManyInGrace if as many other keys as may be in a grace period are. Consistent."""
+    """Raises TooManyInGrace if the limit of other keys in a grace period is reached. Consistent."""
     page = list_keys(rolled.organization_id, API_KEYS_PER_ORGANIZATION, None, consistent=True)
     others = sum(key.working_previous is not None and key.key_id != rolled for key in page.items)
     if others >= KEYS_IN_GRACE_PER_ORGANIZATION:

@@ -64,7 +64,7 @@ def _event_legs(account: BillingItem, difference: int) -> dict[str, Leg]:
 
 
 def _same_event(account: BillingItem, difference: int) -> tuple[str, dict[str, Any]]:
-    """Returns the condition, and its values, that the change makes the balance low if and only if it did as read."""
+    """Returns a condition, and its values: the balance crosses the threshold exactly if it did when it was read."""
     values = {"low": LOW_CREDITS, "ample": LOW_CREDITS - difference}
     if _becomes_low(account, difference):
         return "#credits >= :low AND #credits < :ample", values

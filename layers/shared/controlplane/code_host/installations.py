@@ -2,7 +2,8 @@
 
 A person connects repositories after proving access to the installation. It then belongs to the organization until the
 organization has disconnected all of its repositories, or the same person connects a repository of it elsewhere. GitHub
-says what its repositories are called, whether our App still has access to them, and how long it limits our requests.
+tells us the names of an installation's repositories, whether our App still has access, and for how long it limits our
+requests.
 """
 
 from contextlib import suppress
@@ -12,7 +13,7 @@ from controlplane.code_host.items import HostedRepository, RepositoryItem
 from controlplane.organizations.store import UnknownOrganization, role_check
 from controlplane.platform.core import clock, ids
 from controlplane.platform.core.actions import Action
-from controlplane.platform.core.errors import Conflict, Forbidden
+from controlplane.platform.core.errors import Conflict, RoleRequired
 from controlplane.platform.table import keys
 from controlplane.platform.table.keys import Key
 from controlplane.platform.table.table import ConditionFailed, Delete, Leg, LegFailed, Put, Unrecorded, Update, table
@@ -29,7 +30,7 @@ def connect_granted(organization_id: str, hosted: HostedRepository, user_id: str
     """Connects a repository for an admin who has proved access to its installation.
 
     The transaction also makes the installation the organization's, if it is free, the organization's already, or was
-    connected by the same person. Raises InstallationTaken, Forbidden, UnknownOrganization, UnknownRepository.
+    connected by the same person. Raises InstallationTaken, RoleRequired, UnknownOrganization, UnknownRepository.
     """
     number, version = hosted.installation_id, ids.new_local()
     owned = {"organization": organization_id, "user": user_id}
@@ -52,7 +53,7 @@ def connect_granted(organization_id: str, hosted: HostedRepository, user_id: str
     try:
         return repositories.connect_repository(organization_id, hosted, legs)
     except LegFailed as failure:
-        errors = {"caller": Forbidden, "installation": InstallationTaken, "organization": UnknownOrganization}
+        errors = {"caller": RoleRequired, "installation": InstallationTaken, "organization": UnknownOrganization}
         raise failure.mapped(errors) from None
 
 

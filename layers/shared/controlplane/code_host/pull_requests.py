@@ -29,6 +29,7 @@ class PullRequestItem(StoredItem):
     request_id, scan_id: the scan of that commit; both are None while it waits in the queue.
     checks: what was reported as check runs, by commit: the check run's id, and a digest of what it shows.
     creating: what was sent to be created, without knowing its id, and when.
+    reviewed_sha: the last commit with a review that suggests fixes. suggested: fingerprints of the findings in reviews.
     """
 
     repository_id: RepositoryId
@@ -43,6 +44,8 @@ class PullRequestItem(StoredItem):
     comment_id: Annotated[int | None, SPARSE] = None
     comment: Annotated[str | None, SPARSE] = None
     creating: Annotated[Mapping[str, Any] | None, SPARSE] = None
+    reviewed_sha: Annotated[str | None, SPARSE] = None
+    suggested: Annotated[tuple[str, ...], SPARSE] = ()
 
     @property
     def key(self) -> Key:

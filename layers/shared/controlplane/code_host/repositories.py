@@ -9,9 +9,9 @@ from controlplane.code_host.items import HostedRepository, Link, LinkSettings, R
 from controlplane.organizations.store import admin_check
 from controlplane.platform.core import clock, ids
 from controlplane.platform.core.actions import Action
-from controlplane.platform.core.errors import Conflict, Forbidden, NotFound
+from controlplane.platform.core.errors import Conflict, NotFound, RoleRequired
 from controlplane.platform.core.ids import ProjectId, RepositoryId
-from controlplane.platform.queues import deletion_items
+from controlplane.platform.queues import comparisons, deletion_items
 from controlplane.platform.table import keys
 from controlplane.platform.table.legs import set_expression
 from controlplane.platform.table.retry import WriteConflict, retry_on_conflict
@@ -190,7 +190,7 @@ def create_link(
 ) -> RepositoryItem:
     """Links the project for an admin. `extra_legs` come first in the transaction. Returns the updated repository.
 
-    Raises AlreadyLinked, UnknownRepository, ProjectGone, LinkLimitReached, Forbidden.
+    Raises AlreadyLinked, UnknownRepository, ProjectGone, LinkLimitReached, RoleRequired.
     """
 
     def add(repository: RepositoryItem) -> tuple[Link, ...]:
@@ -206,7 +206,7 @@ def update_link(
 ) -> RepositoryItem:
     """Changes settings of the project's link for an admin; the others keep their values. Returns the repository.
 
-    Raises NotLinked, UnknownRepository, ProjectGone, Forbidden.
+    Raises NotLinked, UnknownRepository, ProjectGone, RoleRequired.
     """
 
     def change(repository: RepositoryItem) -> tuple[Link, ...]:
@@ -228,7 +228,7 @@ def _change_links(
     """Replaces the links by those that `change` returns, if the project exists and the caller, if any, is an admin.
 
     If the links have changed since the repository was read, it is read again. Raises UnknownRepository, ProjectGone,
-    Forbidden, and the errors of `change`.
+    RoleRequired, and the errors of `change`.
     """
     if project_id.organization_id != repository.organization_id:
         raise ProjectGone
@@ -265,14 +265,14 @@ def _link_record(repository: RepositoryItem, links: tuple[Link, ...], project_id
 
 
 def _transact(legs: Mapping[str, Leg], record: Recorded) -> None:
-    """Writes the legs. Raises Forbidden, ProjectGone, and LegFailed for a leg of the caller.
+    """Writes the legs. Raises RoleRequired, ProjectGone, and LegFailed for a leg of the caller.
 
     Raises WriteConflict if the links have changed, or the repository is gone.
     """
     try:
         table.transact(legs, record)
     except LegFailed as failure:
-        errors = {"caller": Forbidden, "project": ProjectGone, "repository": WriteConflict}
+        errors = {"caller": RoleRequired, "project": ProjectGone, "repository": WriteConflict}
         raise failure.mapped(errors) from None
 
 
@@ -290,10 +290,14 @@ def _with_link(repository: RepositoryItem, link: Link) -> tuple[Link, ...]:
     return (*others[:place], link, *others[place:])
 
 
-def unlink_project(repository_id: RepositoryId, project_id: ProjectId, caller_id: str | None = None) -> RepositoryItem:
+def unlink_project(
+    repository_id: RepositoryId, project_id: ProjectId, caller_id: str | None = None, *, is_deleted: bool = False
+) -> RepositoryItem:
     """Removes the project's link. If there is a caller, it must be an admin. Returns the updated repository.
 
-    Raises UnknownRepository, NotLinked, Forbidden.
+    The project's vendors forget the repository in the background, and its packages are compared with the advisories
+    again, unless the project is deleted.
+    Raises UnknownRepository, NotLinked, RoleRequired.
     """
 
     def write() -> RepositoryItem:
@@ -305,6 +309,9 @@ def unlink_project(repository_id: RepositoryId, project_id: ProjectId, caller_id
             **admin_check(caller_id, repository_id.organization_id),
             "repository": _replace_links(repository, links),
         }
+        if not is_deleted:
+            legs["deletion"] = deletion_items.work_item(f"{deletion_items.UNLINKED}{repository_id}")
+            legs["comparison"] = comparisons.due_leg(repository_id)
         _transact(legs, _link_record(repository, links, project_id))
         return replace(repository, links=links)
 
@@ -324,7 +331,7 @@ def disconnect_repository(repository_id: RepositoryId, caller_id: str | None = N
     """Disconnects the repository. If there is a caller, it must be an admin. Returns the repository as it was.
 
     Its scans end and are deleted in the background with their findings and inbox items. Connecting it again creates a
-    new repository. Raises UnknownRepository, Forbidden.
+    new repository. Raises UnknownRepository, RoleRequired.
     """
 
     def write() -> RepositoryItem:

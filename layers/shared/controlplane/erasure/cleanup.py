@@ -17,7 +17,7 @@ from typing import Any
 from controlplane.erasure import deletions, leftovers
 from controlplane.platform.core import clock, ids
 from controlplane.platform.core.ids import ScanId
-from controlplane.platform.queues.deletion_items import DeletionItem
+from controlplane.platform.queues.deletion_items import UNLINKED, DeletionItem
 from controlplane.platform.queues.sweep_runs import SweepRun
 from controlplane.platform.table import keys
 from controlplane.platform.table.legs import set_expression
@@ -27,11 +27,11 @@ from controlplane.scans.findings import expire_superseded
 # Twice the longest function timeout (scan_execution, 420 s in template.yaml), plus a minute for clock skew.
 SETTLED_AFTER_SECONDS = 900
 
-_PAGE = 100
 _STEPS: dict[str, tuple[leftovers.Step, ...]] = {
     ids.ProjectId.prefix: leftovers.OF_PROJECT,
     ids.RepositoryId.prefix: leftovers.OF_REPOSITORY,
     ids.ORGANIZATION: leftovers.OF_ORGANIZATION,
+    UNLINKED.rstrip("_"): (leftovers.remove_uses,),
 }
 
 

@@ -25,7 +25,7 @@ from controlplane.platform.core import acting
 from controlplane.platform.core.acting import Actor
 from controlplane.platform.core.actions import Action
 from controlplane.platform.core.clock import expiry
-from controlplane.platform.core.errors import Forbidden
+from controlplane.platform.core.errors import RoleRequired
 from controlplane.platform.core.naming import normalize_email
 from controlplane.platform.core.observability import logger
 from controlplane.platform.queues.deletion_items import work_item
@@ -48,10 +48,11 @@ _MEMBERS_IN_TRANSACTION = 25
 _CREDENTIALS_PER_PAGE = 25
 
 
-class NotOwner(Forbidden):
+class NotOwner(RoleRequired):
     """The caller isn't an owner of the organization, or is no longer one."""
 
-    message = "Only an owner can delete an organization. Ask one of its owners."
+    def __init__(self) -> None:
+        super().__init__("owner", message="Only an owner can delete an organization. Ask one of its owners.")
 
 
 def delete_organization(organization_id: str, caller_id: str | None = None) -> OrganizationItem:

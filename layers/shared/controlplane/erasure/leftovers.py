@@ -1,4 +1,4 @@
-"""Cleanup of the items of a deleted project, repository, or organization, page by page.
+"""Cleanup of the items of a deleted project, repository, or organization, or an unlinked repository, page by page.
 
 A step deletes one page of one kind of item and returns the position of the next page, or None after the last one. Steps
 are idempotent. `deletions` schedules them. Items that are found through another item are deleted before that item, so
@@ -13,6 +13,8 @@ from controlplane.api_keys.items import ApiKeyItem
 from controlplane.code_host import installations, repositories
 from controlplane.code_host.repositories import NotLinked, UnknownRepository
 from controlplane.feedback import store as feedback
+from controlplane.findings import code_uses
+from controlplane.findings.vendors import VendorItem
 from controlplane.organizations import store as organizations
 from controlplane.organizations.items import InvitationItem
 from controlplane.organizations.store import MemberItem
@@ -20,7 +22,8 @@ from controlplane.platform.core import clock, ids
 from controlplane.platform.core.clock import expiry
 from controlplane.platform.core.ids import ProjectId, RepositoryId
 from controlplane.platform.core.settings import settings
-from controlplane.platform.queues.deletion_items import DeletionItem
+from controlplane.platform.queues import comparisons
+from controlplane.platform.queues.deletion_items import UNLINKED, DeletionItem
 from controlplane.platform.table import keys
 from controlplane.platform.table.keys import Key
 from controlplane.platform.table.table import ConditionFailed, Delete, Leg, LegFailed, QueryPage, Unrecorded, table
@@ -35,7 +38,7 @@ _PAIRS = 45
 
 
 class Subject(NamedTuple):
-    """A deleted project, repository, or organization.
+    """A deleted project, repository, or organization, or a repository that was unlinked from a project.
 
     attribute: the attribute by which its items reference it; None if it owns all items of the organization.
     final: True if nothing that started before the deletion is still running.
@@ -51,7 +54,8 @@ class Subject(NamedTuple):
     @classmethod
     def of(cls, deletion: DeletionItem, *, final: bool) -> Self:
         """Returns the subject of the deletion. Raises LookupError if its id isn't of a deletable kind."""
-        subject_id, since = deletion.subject_id, deletion.created_at or deletion.deleted_at
+        subject_id = deletion.subject_id.removeprefix(UNLINKED)
+        since = deletion.created_at or deletion.deleted_at
         if ids.is_root(ids.ORGANIZATION, subject_id):
             return cls(subject_id, subject_id, None, final, since)
         for kind, attribute in ((ProjectId, "projectId"), (RepositoryId, "repositoryId")):
@@ -150,13 +154,21 @@ def _delete_items(subject: Subject, items: list[dict[str, Any]]) -> None:
 
 
 def remove_links(subject: Subject, after: str | None) -> str | None:
-    """Removes the project's links to repositories."""
+    """Removes the project's links to repositories. Those that were scanned for it are due for a comparison.
+
+    A comparison may still store an item of the project until the final pass, which has deleted that item before.
+    """
     page = subject.page(keys.REPOSITORY_PREFIX, after)
     for item in page.items:
         if any(link["projectId"] == subject.subject_id for link in item["links"]):
             with suppress(NotLinked, UnknownRepository):
                 project_id = ProjectId.stored(subject.subject_id)
-                repositories.unlink_project(RepositoryId.stored(item["repositoryId"]), project_id)
+                repositories.unlink_project(RepositoryId.stored(item["repositoryId"]), project_id, is_deleted=True)
+        latest = keys.latest_scan(item["repositoryId"], ProjectId.stored(subject.subject_id).local)
+        if table.get(latest) is not None:
+            table.put(comparisons.due_leg(item["repositoryId"]), Unrecorded.CLEANUP)
+            if subject.final:
+                table.delete(Delete(latest), Unrecorded.CLEANUP)
     return page.next_sk
 
 
@@ -182,11 +194,30 @@ def remove_slugs(subject: Subject, after: str | None) -> str | None:
 # Repositories
 
 
+def remove_uses(subject: Subject, after: str | None) -> str | None:
+    """Removes the repository from the vendors of the projects that it isn't linked to."""
+    page = subject.page(keys.VENDOR_PREFIX, after)
+    repository_id = RepositoryId.stored(subject.subject_id)
+    repository = repositories.find_repository(repository_id)
+    for vendor in map(VendorItem.from_item, page.items):
+        if repository is None or repository.find_link(vendor.project_id) is None:
+            code_uses.forget_uses(vendor, repository_id)
+    return page.next_sk
+
+
 def remove_history(subject: Subject, after: str | None) -> str | None:
-    """Deletes the history of the repository's findings, and the records of its reports."""
+    """Deletes the history of the repository's findings, the records of its reports, and which scans are its latest."""
     page = table.query(keys.finding_history_pk(subject.subject_id), after=after, limit=_PAGE, consistent=True)
     _delete(page.items)
+    _forget_scans(subject.subject_id)
     return page.next_sk
+
+
+def _forget_scans(repository_id: str) -> None:
+    """Deletes which scans are the repository's latest, and that they are due for a comparison."""
+    prefix = keys.latest_scan(repository_id, "").sk
+    _delete(table.query(keys.latest_scans_pk(repository_id), prefix=prefix, consistent=True).items)
+    table.delete(Delete(keys.due_comparison(repository_id)), Unrecorded.CLEANUP)
 
 
 # Organizations
@@ -226,6 +257,7 @@ def remove_repositories(subject: Subject, after: str | None) -> str | None:
     page = subject.page(keys.REPOSITORY_PREFIX, after)
     for item in page.items:
         _delete_partition(keys.finding_history_pk(item["repositoryId"]))
+        _forget_scans(item["repositoryId"])
     if subject.final:
         _delete(page.items)
     return page.next_sk
@@ -287,6 +319,7 @@ OF_REPOSITORY: tuple[Step, ...] = (
     remove_scans,
     remove_inbox_items,
     remove_history,
+    remove_uses,
     release_installations,
 )
 OF_ORGANIZATION: tuple[Step, ...] = (

@@ -43,7 +43,7 @@ class StaleVersion(Conflict):
 
 
 # The attributes for the author and the reason of the status.
-_REASONS = ("statusReason", "statusBy", "resolvedBy")
+_REASONS = ("statusReason", "statusBy", "resolvedBy", "dismissedUntil")
 
 
 class InboxPage(NamedTuple):
@@ -97,16 +97,16 @@ def _list_of(organization_id: str, status: Status | None) -> tuple[str, Index]:
     return keys.inbox_status_pk(organization_id, status), keys.INBOX_BY_STATUS
 
 
-def complete(items: list[InboxItem], *, with_repositories: bool = False) -> list[InboxItem]:
-    """Adds the vendors that are too long for a position.
+def complete(items: list[InboxItem], *, with_code: bool = False) -> list[InboxItem]:
+    """Adds the vendors of runtime findings that are too long for a position.
 
-    with_repositories: also add the repositories of code findings, which no position carries.
+    with_code: also add the repositories and vendors of code findings and advisories, which no position carries.
     """
 
     def lacks(item: InboxItem) -> bool:
         if item.source == "runtime":
             return item.runtime_vendor is None
-        return with_repositories and item.source == "code-audit" and item.repository_id is None
+        return with_code and item.repository_name is not None and item.repository_id is None
 
     lacking = [item.item_id for item in items if lacks(item)]
     found = find_items(lacking) if lacking else {}
@@ -115,6 +115,7 @@ def complete(items: list[InboxItem], *, with_repositories: bool = False) -> list
             item,
             runtime_vendor=item.runtime_vendor or found[item.item_id].runtime_vendor,
             repository_id=found[item.item_id].repository_id,
+            vendor_ids=found[item.item_id].vendor_ids,
         )
         if item.item_id in found
         else item
@@ -140,25 +141,29 @@ def get_item(item_id: InboxItemId) -> InboxItem:
 # Changing
 
 
-def change_status(item: InboxItem, status: Status, version: str, user_id: str, reason: str | None) -> InboxItem:
+def change_status(
+    item: InboxItem, status: Status, version: str, user_id: str, reason: str | None, *, until: str | None = None
+) -> InboxItem:
     """Sets the status if the item still has the version, and returns the item. Raises StaleVersion, UnknownItem.
 
+    until: the time from which on a dismissed item opens again if it is found, in the format of `clock.timestamp`.
     If version and status are the current ones, nothing changes. The new version is derived from the old one and the
     request, so a retry after a lost response finds its own change and succeeds. An old version never recurs.
     """
-    next_version = _derive_version(item.item_id, version, status, user_id, reason)
-    if item.version == next_version or (item.version == version and item.status == status):
+    next_version = _derive_version(item.item_id, version, status, user_id, reason=reason, until=until)
+    is_same = (item.version, item.status, item.dismissed_until) == (version, status, until)
+    if item.version == next_version or is_same:
         return item
     if item.version != version:
         raise StaleVersion(item)
-    change = status_leg(item, status, next_version, user_id, reason)
+    change = status_leg(item, status, next_version, user_id, reason, until=until)
     record = Recorded(
         Action.INBOX_CHANGE_STATUS,
         item.organization_id,
         item.item_id,
         item.title,
         before={"status": item.status},
-        after={"status": status},
+        after={"status": status, **({"until": until} if until else {})},
     )
     entries = told_by([Change(item.item_id, change, item.status)])
     try:
@@ -175,7 +180,9 @@ def change_status(item: InboxItem, status: Status, version: str, user_id: str, r
 
 def _with_status(item: InboxItem, values: Mapping[str, Any]) -> InboxItem:
     """Returns the item after a person's change of its status, whose values were written."""
-    current = StatusChange(values["status"], values["statusAt"], values["statusBy"], values["statusReason"])
+    until = values.get("dismissedUntil")
+    by, reason = values["statusBy"], values["statusReason"]
+    current = StatusChange(values["status"], values["statusAt"], by, reason, until=until)
     return replace(
         item,
         status=values["status"],
@@ -183,13 +190,14 @@ def _with_status(item: InboxItem, values: Mapping[str, Any]) -> InboxItem:
         updated_at=values["updatedAt"],
         status_reason=values["statusReason"],
         resolved_by=None,
+        dismissed_until=until,
         history=(*item.history[-MOST_FORMER:], current),
     )
 
 
-def _derive_version(item_id: str, version: str, status: str, user_id: str, reason: str | None) -> str:
-    request = "\0".join([item_id, version, status, user_id, "-" if reason is None else "=" + reason])
-    return hashlib.sha256(request.encode()).hexdigest()[:32]
+def _derive_version(*request: str, reason: str | None, until: str | None) -> str:
+    parts = [*request, "-" if reason is None else "=" + reason, *([until] if until else [])]
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
 
 
 def new_version() -> str:
@@ -229,10 +237,18 @@ def update_leg(
     return Update(keys.inbox_item(*item_id.location), change, when, {**changed, **(values or {})})
 
 
-def status_leg(item: InboxItem, status: Status, version: str, user_id: str, reason: str | None = None) -> Update:
+def status_leg(
+    item: InboxItem,
+    status: Status,
+    version: str,
+    user_id: str,
+    reason: str | None = None,
+    *,
+    until: str | None = None,
+) -> Update:
     """Returns a person's change of the status, on the condition that the item is as it was read.
 
-    version: the new one.
+    version: the new one. until: see `change_status`.
     """
     return update_leg(
         item.item_id,
@@ -241,7 +257,7 @@ def status_leg(item: InboxItem, status: Status, version: str, user_id: str, reas
         vendor=item.runtime_vendor,
         path=item.path,
         history=item.history,
-        fields={"statusReason": reason, "statusBy": user_id},
+        fields={"statusReason": reason, "statusBy": user_id, "dismissedUntil": until},
         when="#version = :expected",
         values={"expected": item.version},
     )

@@ -18,7 +18,7 @@ from pydantic_core import PydanticCustomError
 from controlplane.findings import inbox, publications
 from controlplane.findings.inbox import Change
 from controlplane.findings.items import Discovery, Evidence, RuntimeVendor, merge_evidence
-from controlplane.findings.vendors import VendorItem
+from controlplane.findings.vendors import VendorItem, VendorState
 from controlplane.organizations import store as organizations
 from controlplane.organizations.store import UnknownOrganization
 from controlplane.platform.core import clock, ids
@@ -29,7 +29,10 @@ from controlplane.platform.queues.outbox import Entry
 from controlplane.platform.table import keys
 from controlplane.platform.table.legs import Record, set_expression
 from controlplane.platform.table.retry import WriteConflict, retry_on_conflict
+from controlplane.platform.table.stored import read_map
 from controlplane.platform.table.table import Check, Leg, LegFailed, Put, Recorded, Unrecorded, Update, table
+from controlplane.projects.changes import vendors_leg
+from controlplane.projects.items import ConfiguredVendor, ProjectItem
 from controlplane.projects.store import UnknownProject
 
 _EXISTS = "attribute_exists(pk)"
@@ -96,14 +99,18 @@ class RuntimeVendorDetection(Message):
         """Returns the time of detection in the table's format."""
         return clock.timestamp(self.observed_at.timestamp())
 
-    def as_discovery(self, evidence: tuple[Evidence, ...] = (), *, settled: bool = False) -> Discovery:
-        """Returns the finding of the vendor with that evidence, its own included."""
+    def as_discovery(self, evidence: tuple[Evidence, ...] = (), state: VendorState | None = None) -> Discovery:
+        """Returns the finding of the vendor with that evidence, its own included, and the decision on the vendor.
+
+        Ignoring the vendor settles it. Approving the vendor does so only for a detection after consent.
+        """
         kind = f" ({self.category})" if self.category else ""
         seen = f"{self.domain}{kind} was seen on the project's website"
-        advice = "Decide whether it is approved or ignored."
+        advice = "Approve it if the project may use it, or ignore it."
         if self.before_consent:
             seen += " before visitors had consented"
-            advice = "Decide whether it is approved, and load it after consent."
+            advice = "Load it after consent, even if it is approved, or ignore it."
+        waits = state == "approved" and not self.before_consent
         return Discovery(
             organization_id=ProjectId.stored(self.project_id).organization_id,
             source="runtime",
@@ -115,7 +122,7 @@ class RuntimeVendorDetection(Message):
             project_id=self.project_id,
             evidence=evidence,
             runtime_vendor=RuntimeVendor(self.project_id, self.vendor_id, self.name, self.domain),
-            settled=settled,
+            settled=waits or state == "ignored",
         )
 
 
@@ -203,7 +210,8 @@ def publish_advisory(advisory: Advisory) -> list[Entry]:
 def record_detection(detection: RuntimeVendorDetection) -> list[Entry]:
     """Stores a detected vendor with its finding, in one transaction. Returns the messages to send.
 
-    Keeps existing decisions: if the vendor was decided on, its finding stays resolved. Merges the evidence into that of
+    Keeps existing decisions: the finding of an ignored vendor stays resolved, and that of an approved one unless it
+    loads before consent. Merges the evidence into that of
     earlier detections. An out-of-order detection changes nothing else except the time the vendor was first seen, a
     duplicate changes nothing. Raises UnknownProject if the project was deleted, and UnknownOrganization if the
     organization doesn't exist.
@@ -211,22 +219,29 @@ def record_detection(detection: RuntimeVendorDetection) -> list[Entry]:
     project_id = ProjectId.stored(detection.project_id)
     key = keys.vendor(*project_id.location, detection.vendor_id)
     finding_key = keys.inbox_item(*detection.as_discovery().item_id.location)
+    project_key = keys.project(*project_id.location)
 
     def record() -> list[Entry]:
-        legs, changes = _detection(detection, project_id, *table.batch_get([key, finding_key]))
+        project, *stored = table.batch_get([project_key, key, finding_key])
+        if project is None:
+            raise _unknown(project_id)
+        legs, changes = _detection(detection, ProjectItem.from_item(project), *stored)
         if not legs:
             return []
         try:
             leg = changes[0].leg if changes else None
             return inbox.transact_and_tell(changes, legs, _recorded(detection, leg))
         except LegFailed as failure:
-            if failure.leg != "project":
-                raise WriteConflict from None  # a decision or another detection was written first
-            if organizations.find_organization(project_id.organization_id) is None:
-                raise UnknownOrganization from None
-            raise UnknownProject from None
+            if failure.leg == "project" and failure.item is None:
+                raise _unknown(project_id) from None
+            raise WriteConflict from None  # a decision, another detection, or a change of the project was written first
 
     return retry_on_conflict(record, "the vendor")
+
+
+def _unknown(project_id: ProjectId) -> Exception:
+    is_deleted = organizations.find_organization(project_id.organization_id) is None
+    return UnknownOrganization() if is_deleted else UnknownProject()
 
 
 def _recorded(detection: RuntimeVendorDetection, finding: Leg | None) -> Record:
@@ -246,7 +261,7 @@ def _recorded(detection: RuntimeVendorDetection, finding: Leg | None) -> Record:
 
 def _detection(
     detection: RuntimeVendorDetection,
-    project_id: ProjectId,
+    project: ProjectItem,
     item: Mapping[str, Any] | None,
     existing_finding: Mapping[str, Any] | None,
 ) -> tuple[dict[str, Leg], list[Change]]:
@@ -259,18 +274,21 @@ def _detection(
     seen = [Evidence(page, url, seen_at=detection.at) for url in detection.seen_on]
     # The vendor's evidence outlives a finding that expires.
     evidence = merge_evidence([*(vendor.evidence if vendor else ()), *seen])
-    settled = vendor is not None and vendor.state is not None
-    discovery = detection.as_discovery(evidence, settled=settled)
+    discovery = detection.as_discovery(evidence, vendor.state if vendor else None)
     observed = _observed(detection, discovery, vendor)
     changes = {name: value for name, value in observed.items() if not item or (name, value) not in item.items()}
-    finding = publications.publish_leg(discovery, existing_finding)
+    # A detection after consent may be of another page, so an open finding of an approved vendor stays as it is.
+    stays = discovery.settled and vendor is not None and vendor.state == "approved"
+    is_kept = stays and existing_finding is not None and existing_finding["status"] == "open"
+    finding = None if is_kept else publications.publish_leg(discovery, existing_finding)
     if finding is None and existing_finding:
         finding = publications.evidence_leg(discovery, existing_finding)
     if not changes and finding is None:
         return {}, []
+    shown = read_map(ConfiguredVendor, {**(item or {}), **changes})
     legs: dict[str, Leg] = {
-        "project": Check(keys.project(*project_id.location), "attribute_exists(pk)"),
-        "vendor": _if_unchanged(keys.vendor(*project_id.location, detection.vendor_id), vendor, changes),
+        "project": vendors_leg(project, project.with_vendors(shown)),
+        "vendor": _if_unchanged(keys.vendor(*project.project_id.location, detection.vendor_id), vendor, changes),
     }
     if finding is None:
         return legs, []

@@ -33,7 +33,7 @@ from controlplane.findings.items import GithubIssue, InboxItem
 from controlplane.organizations.store import role_check
 from controlplane.platform.core import clock
 from controlplane.platform.core.actions import Action
-from controlplane.platform.core.errors import Forbidden
+from controlplane.platform.core.errors import RoleRequired
 from controlplane.platform.core.ids import InboxItemId, RepositoryId
 from controlplane.platform.queues.messages import CreateIssue, Queue, send
 from controlplane.platform.queues.sweep_runs import SweepRun
@@ -64,7 +64,7 @@ class RepositoryUnlinked(StoreError):
     """The finding's repository was disconnected, or is linked to no project."""
 
 
-class RoleLost(Forbidden):
+class RoleLost(RoleRequired):
     """The caller no longer has a role that can request an issue."""
 
 

@@ -3,7 +3,9 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, NamedTuple, Self
+from urllib.parse import quote
 
+from controlplane.findings.fixes import Fix
 from controlplane.platform.core import ids
 from controlplane.platform.core.ids import InboxItemId, RepositoryId
 from controlplane.platform.core.priorities import Priority
@@ -23,13 +25,17 @@ MOST_FORMER = 10
 
 
 class StatusChange(NamedTuple):
-    """A status of an item, its time, and who or what set it: a person, a scan, or neither if it was found."""
+    """A status of an item, its time, and who or what set it: a person, a scan, or neither if it was found.
+
+    until: from when on a dismissed item opens again if it is found.
+    """
 
     status: Status
     at: str
     by: str | None = None
     reason: str | None = None
     scan_id: str | None = None
+    until: str | None = None
 
 
 class Evidence(NamedTuple):
@@ -96,6 +102,41 @@ class RuntimeVendor(NamedTuple):
         return cls(item["projectId"], vendor_id, name, domain)
 
 
+class VendorPlace(NamedTuple):
+    """A file that loads a vendor, or a manifest that names a package of it.
+
+    gated: whether the vendor waits for consent there. None if the scan can't tell, and for a manifest.
+    """
+
+    path: str
+    gated: bool | None = None
+    package: str | None = None
+
+
+class CodeUse(NamedTuple):
+    """A vendor in the code of a repository, as the latest scan that could tell saw it.
+
+    tree_url: where the code host shows the scanned commit. places: some of them, those without consent first. Empty if
+    that scan no longer found the vendor.
+    """
+
+    repository_id: str
+    repository_name: str
+    scan_id: str
+    scanned_at: str
+    tree_url: str
+    places: tuple[VendorPlace, ...] = ()
+
+    @property
+    def before_consent(self) -> bool:
+        """True if one of the places loads the vendor without consent."""
+        return any(place.gated is False for place in self.places)
+
+    def url_of(self, place: VendorPlace) -> str:
+        """Returns the address of the file at the scanned commit."""
+        return f"{self.tree_url}/{quote(place.path)}"
+
+
 class GithubIssue(NamedTuple):
     """The issue that was opened for a finding."""
 
@@ -125,15 +166,6 @@ class Resolution(NamedTuple):
         return {"scanId": self.scan_id, "observedAt": self.observed_at, "attempt": self.attempt}
 
 
-class Fix(NamedTuple):
-    """Code that fixes a finding: what it does, the language that it is written in, and the packages that it needs."""
-
-    summary: str
-    language: str
-    code: str
-    packages: tuple[str, ...] = ()
-
-
 class LockedFindings(NamedTuple):
     """The number of new findings that a locked scan hides, and the price of unlocking its report."""
 
@@ -157,10 +189,12 @@ class Discovery(NamedTuple):
     settled: a person has decided on it elsewhere, for example on a vendor. It is resolved and doesn't reopen.
     settled_reason: why, if its item is to say so. Only then is an open item resolved, too.
     resolution: a later scan no longer finds it. It is resolved, but reopens if it is found after that.
-    decisions: the decisions on the vendors that it is about.
-    confidence, fix: how sure the source is, and code that fixes the finding. Set for code findings.
+    edition: of an advisory from the product's list. A new one reopens an item that a person has dismissed or resolved.
+    vendor_ids, decisions: the catalog's vendors that it is about, and the project's decisions on them.
+    confidence, fix: how sure the source is, and how to fix the finding. Set for code findings.
     locked_findings: set if it announces locked findings instead of being one.
-    repository_id, rule_id: set for code findings. Issues are opened only for these.
+    repository_id: set for code findings and for advisories about packages of a repository.
+    rule_id: set for code findings. Issues are opened only for these.
     description, remediation, references: why it matters, how to fix it, and URLs with more information.
     """
 
@@ -184,10 +218,12 @@ class Discovery(NamedTuple):
     settled_reason: str | None = None
     attempt: int = 0
     resolution: Resolution | None = None
+    vendor_ids: tuple[str, ...] = ()
     decisions: tuple[VendorDecision, ...] = ()
     confidence: Confidence | None = None
     fix: Fix | None = None
     locked_findings: LockedFindings | None = None
+    edition: str | None = None
 
     @property
     def item_id(self) -> InboxItemId:
@@ -214,10 +250,12 @@ class Discovery(NamedTuple):
             "references": [url for url in self.references if len(url) <= _URL_LENGTH][:_MOST_REFERENCES],
             "evidence": [evidence.to_map() for evidence in self.evidence[:_MOST_EVIDENCE]],
             "runtimeVendor": self.runtime_vendor.to_map() if self.runtime_vendor else None,
+            "vendorIds": list(self.vendor_ids),
             "decisions": [to_map(decision) for decision in self.decisions],
             "confidence": self.confidence,
             "fix": to_map(self.fix) if self.fix else None,
             "lockedFindings": to_map(self.locked_findings) if self.locked_findings else None,
+            "edition": self.edition,
         }
 
     def resolved_attributes(self) -> dict[str, Any]:
@@ -256,6 +294,7 @@ def history_of(item: Mapping[str, Any]) -> tuple[StatusChange, ...]:
         by=item.get("statusBy"),
         reason=item.get("statusReason"),
         scan_id=resolving_scan(item),
+        until=item.get("dismissedUntil"),
     )
     return (*(read_map(StatusChange, former) for former in item.get("history") or ()), current)
 
@@ -300,8 +339,12 @@ class InboxItem(StoredMap):
     references: Annotated[tuple[str, ...], SPARSE] = ()
     evidence: Annotated[tuple[Evidence, ...], SPARSE] = ()
     status_reason: Annotated[str | None, SPARSE] = None
+    # From when on it opens again if it is found, if it is dismissed.
+    dismissed_until: Annotated[str | None, SPARSE] = None
     # The scan that resolved it.
     resolved_by: Annotated[str | None, Derived(resolving_scan)] = None
+    # The catalog's vendors that a code finding is about.
+    vendor_ids: Annotated[tuple[str, ...], SPARSE] = ()
     decisions: Annotated[tuple[VendorDecision, ...], SPARSE] = ()
     confidence: Annotated[Confidence | None, SPARSE] = None
     fix: Annotated[Fix | None, SPARSE] = None

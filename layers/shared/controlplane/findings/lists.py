@@ -45,7 +45,7 @@ class Wanted(NamedTuple):
             and self.project_id in ("", item.project_id)
             and (self.project_ids is None or item.project_id in self.project_ids)
             and self.repository_id in ("", item.repository_id)
-            and self.vendor_id in ("", vendor.vendor_id if vendor else None)
+            and self.vendor_id in ("", vendor.vendor_id if vendor else None, *item.vendor_ids)
             and self.repository_name in ("", item.repository_name)
             and _contains(of_vendor, self.vendor)
             and all(_contains(contained, word) for word in self.text.split())
@@ -93,14 +93,14 @@ def find(
 ) -> Found:
     """Returns up to `limit` items that match among the next `most` items (by default 200). Takes one round trip.
 
-    A filter by the ID of a repository or a vendor takes a second one, for the items that match otherwise.
+    A filter by the ID of a repository or a vendor takes a second one, for the items that match all other filters.
     """
     part = inbox.read_positions(organization_id, status, most or MOST_READ, after, since)
     candidates = part.items
     if wanted.repository_id or wanted.vendor_id:
         otherwise = wanted._replace(repository_id="", vendor_id="")
         candidates = [item for item in candidates if otherwise.matches(item) and _may_match(item, wanted)]
-        candidates = inbox.complete(candidates, with_repositories=bool(wanted.repository_id))
+        candidates = inbox.complete(candidates, with_code=True)
     found = [item for item in candidates if wanted.matches(item)]
     shown = found[:limit]
     position = inbox.position_of(shown[-1]) if len(found) > len(shown) else part.next_position
@@ -109,9 +109,11 @@ def find(
 
 def _may_match(item: InboxItem, wanted: Wanted) -> bool:
     """Returns whether an item of a list may have the wanted repository or vendor. The list doesn't have all of both."""
-    if wanted.repository_id and item.source != "code-audit":
+    if wanted.repository_id and item.repository_name is None:
         return False
     if wanted.vendor_id:
         vendor = item.runtime_vendor
-        return item.source == "runtime" and (vendor is None or vendor.vendor_id == wanted.vendor_id)
+        return item.source == "code-audit" or (
+            item.source == "runtime" and (vendor is None or vendor.vendor_id == wanted.vendor_id)
+        )
     return True

@@ -19,9 +19,15 @@ from controlplane.platform.table.table import ConditionFailed, LegFailed, Put, U
 def publish_findings(discoveries: Iterable[Discovery]) -> list[Entry]:
     """Publishes distinct findings of an organization. Returns the messages to send, one for each 25 that it opens.
 
-    A new item is open, or resolved if it is settled. An existing item keeps its status, except that a resolved one
-    reopens if the finding was observed after it was resolved (unless settled). Observations that aren't newer than the
-    stored one, including duplicates, change nothing.
+    A new item is open, or resolved if the finding is settled or gone. An existing item keeps its status, except:
+
+    - A resolved item reopens if the finding was observed after the resolution and is neither settled nor gone.
+    - A resolved or dismissed item reopens if the advisory has a new edition.
+    - A dismissed item reopens if the finding was observed at the end of the dismissal or later, and isn't settled.
+    - An open item is resolved if the finding has a `settled_reason`, unless a person reopened it after the decision.
+
+    An observation that is older than the stored one changes nothing. One of the same time, such as a duplicate, changes
+    the item only if the advisory has a new edition, or has moved to another project.
     """
     return [it for batch in batched(discoveries, events.MOST_SUBJECTS, strict=False) for it in _publish_batch(batch)]
 
@@ -109,7 +115,8 @@ def publish_leg(discovery: Discovery, existing: Mapping[str, Any] | None) -> Put
             "version": inbox.new_version(),
         }
         return Put(item, "attribute_not_exists(pk)")
-    if discovery.observed_at <= existing["observedAt"]:
+    is_known = discovery.edition == existing.get("edition") and not _has_moved(discovery, existing)
+    if discovery.observed_at < existing["observedAt"] or (is_known and discovery.observed_at == existing["observedAt"]):
         return None
     status = _next_status(discovery, existing)
     if status is None and all(attributes[name] == existing.get(name) for name in LISTED):
@@ -119,6 +126,11 @@ def publish_leg(discovery: Discovery, existing: Mapping[str, Any] | None) -> Put
         when, values = _unchanged(existing)
         return Update(keys.inbox_item(*item_id.location), set_expression(changed), when, {**changed, **values})
     return _change(discovery, existing, status, attributes)
+
+
+def _has_moved(discovery: Discovery, existing: Mapping[str, Any]) -> bool:
+    """Returns whether it is an advisory from the product's list of which another project has the latest scan."""
+    return discovery.edition is not None and discovery.project_id != existing["projectId"]
 
 
 def _status_leg(discovery: Discovery, existing: Mapping[str, Any]) -> Update | None:
@@ -154,11 +166,16 @@ def _unchanged(existing: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
 
 def _next_status(discovery: Discovery, existing: Mapping[str, Any]) -> Status | None:
     """Returns the status that the finding's item gets because the finding was observed, or None to keep the status."""
+    if discovery.edition != existing.get("edition") and existing["status"] in {"dismissed", "resolved"}:
+        return "open"
     if existing["status"] == "resolved":
         by_scan = existing.get("resolvedBy")
         resolved_at = (by_scan["observedAt"], by_scan["attempt"]) if by_scan else (existing["statusAt"], math.inf)
         is_back = (discovery.observed_at, discovery.attempt) > resolved_at and discovery.resolution is None
         return "open" if is_back and not discovery.settled else None
+    if existing["status"] == "dismissed" and existing.get("dismissedUntil"):
+        is_over = discovery.observed_at >= existing["dismissedUntil"] and discovery.resolution is None
+        return "open" if is_over and not discovery.settled else None
     if existing["status"] == "open" and discovery.settled_reason is not None:
         # A person who reopens the item after the decision wants it open.
         decided_at = max((decision.decided_at for decision in discovery.decisions), default="")

@@ -1,26 +1,30 @@
-"""Vendors detected on a project, and the user's decision about each.
+"""Vendors of a project, which the runtime detected or scans found in its code, and the decision about each.
 
-A decision and its finding change in one transaction. A vendor can be decided on before a scan has detected it.
+A decision and its finding change in one transaction. A vendor of the catalog can be decided on before it is seen.
 """
 
+import json
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, NamedTuple
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal, NamedTuple
 
 from controlplane.findings import inbox
 from controlplane.findings.inbox import Change
-from controlplane.findings.items import Evidence, InboxItem, RuntimeVendor, VendorDecision, finding_item_id
+from controlplane.findings.items import CodeUse, Evidence, InboxItem, RuntimeVendor, VendorDecision, finding_item_id
 from controlplane.organizations import store as organizations
 from controlplane.platform.core import clock
 from controlplane.platform.core.actions import Action
-from controlplane.platform.core.errors import Forbidden
+from controlplane.platform.core.errors import Conflict, NotFound, RoleRequired
 from controlplane.platform.core.ids import ProjectId
 from controlplane.platform.table import keys
 from controlplane.platform.table.legs import set_expression
 from controlplane.platform.table.retry import WriteConflict, retry_on_conflict
-from controlplane.platform.table.stored import SPARSE, StoredMap, read_map
-from controlplane.platform.table.table import Check, Leg, LegFailed, QueryPage, Recorded, Update, table
-from controlplane.projects.items import ProjectItem
-from controlplane.projects.store import UnknownProject
+from controlplane.platform.table.stored import SPARSE, StoredMap
+from controlplane.platform.table.table import Leg, LegFailed, QueryPage, Recorded, Update, table
+from controlplane.projects.changes import vendors_leg
+from controlplane.projects.items import MAX_DECIDED_VENDORS, ConfiguredVendor, ProjectItem
+from controlplane.projects.store import existing
 
 VendorState = Literal["approved", "ignored"]
 ReviewState = Literal["accepted", "suggested", "rejected", "needs_review"]
@@ -28,6 +32,19 @@ ReviewState = Literal["accepted", "suggested", "rejected", "needs_review"]
 # The state of a vendor after each decision.
 STATES: dict[str, VendorState] = {"approve": "approved", "ignore": "ignored"}
 REVIEWS: dict[VendorState, ReviewState] = {"approved": "accepted", "ignored": "rejected"}
+# Made from the catalog of the analysis by scripts/rule_texts.py.
+_CATALOG: Final = Path(__file__).with_name("vendor_ids.json")
+
+
+class UnknownVendor(NotFound):
+    message = "The project has no such vendor, and the catalog doesn't have it. Use a `vendorId` of the project's list."
+
+
+class DecisionLimitReached(Conflict):
+    message = f"The project has decisions on {MAX_DECIDED_VENDORS} vendors, the most that a configuration can have."
+
+    def __init__(self) -> None:
+        super().__init__(details={"limit": MAX_DECIDED_VENDORS})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,9 +52,11 @@ class VendorItem(StoredMap):
     """A vendor of a project, as stored. Writes change single attributes, so there is no `to_item`.
 
     inbox_item_id to last_seen_at: set once the runtime has detected the vendor. The latest detection sets name, domain,
-        category, and before_consent; all detections contribute to evidence, first_seen_at, and last_seen_at.
+        category, and before_consent; all detections contribute to evidence, first_seen_at, and last_seen_at. A scan
+        sets a missing name and category.
     state to decided_by: set once a person has decided.
     revision: changes with every detection that is stored.
+    code: the repositories whose scans found it, the latest scan first.
     """
 
     project_id: str
@@ -55,6 +74,23 @@ class VendorItem(StoredMap):
     decided_at: Annotated[str | None, SPARSE] = None
     decided_by: Annotated[str | None, SPARSE] = None
     revision: Annotated[int | None, SPARSE] = None
+    code: Annotated[tuple[CodeUse, ...], SPARSE] = ()
+
+    @property
+    def decision(self) -> VendorDecision | None:
+        """Returns the decision, or None until there is one."""
+        if self.state is None or self.decided_at is None:
+            return None
+        return VendorDecision(self.vendor_id, self.state, self.decided_at)
+
+    @property
+    def is_configured(self) -> bool:
+        """Returns whether the public configuration contains the vendor: not if it was only in code, and is gone."""
+        return self.state is not None or self.inbox_item_id is not None or any(use.places for use in self.code)
+
+    @property
+    def configured(self) -> ConfiguredVendor:
+        return ConfiguredVendor(self.vendor_id, self.name, self.domain, self.category, self.state)
 
     @property
     def runtime_vendor(self) -> RuntimeVendor | None:
@@ -73,7 +109,7 @@ class VendorItem(StoredMap):
 def list_vendors(
     project_id: ProjectId, limit: int, after: str | None, *, consistent: bool = False
 ) -> QueryPage[VendorItem]:
-    """Returns one page of the project's vendors, detected or decided on, ordered by id."""
+    """Returns one page of the project's vendors, seen or decided on, ordered by id."""
     organization_id, local = project_id.location
     page = table.query(
         keys.organization_pk(organization_id),
@@ -86,25 +122,16 @@ def list_vendors(
 
 
 def find_vendor(project_id: ProjectId, vendor_id: str) -> VendorItem | None:
-    """Returns the project's vendor, detected or decided on, with a consistent read, or None."""
+    """Returns the project's vendor, seen or decided on, with a consistent read, or None."""
     item = table.get(keys.vendor(*project_id.location, vendor_id))
     return VendorItem.from_item(item) if item else None
 
 
-class DecidedVendor(NamedTuple):
-    """A decision on a vendor, and the vendor's domain if the runtime has detected it."""
-
-    decision: VendorDecision
-    domain: str | None
-
-
-def list_decisions(project_id: ProjectId) -> list[DecidedVendor]:
-    """Returns the project's decisions on its vendors. Consistent."""
+def list_all_vendors(project_id: ProjectId) -> list[VendorItem]:
+    """Returns all vendors of the project, seen or decided on, with the decisions. Consistent."""
     organization_id, local = project_id.location
     page = table.query(keys.organization_pk(organization_id), prefix=keys.vendor_prefix(local), consistent=True)
-    return [
-        DecidedVendor(read_map(VendorDecision, item), item.get("domain")) for item in page.items if item.get("state")
-    ]
+    return [VendorItem.from_item(item) for item in page.items]
 
 
 class Seen(NamedTuple):
@@ -121,22 +148,31 @@ def decide_vendor(
     user_id: str,
     seen: Seen | None = None,
 ) -> str | None:
-    """Stores an admin's decision and resolves the vendor's finding. Returns the finding's id, or None if none exists.
+    """Stores an admin's decision and resolves the vendor's runtime finding. Returns the finding's id, or None.
 
-    The write checks the admin's role. A finding that is resolved stays as it is.
+    The write checks the admin's role. A finding that is resolved stays as it is. The next scan applies the decision to
+    code findings.
 
     seen: the vendor and its finding if they were read. Without it, this takes another round trip.
-    Raises Forbidden, and UnknownProject if the project was deleted, so that a deleted project never gets a vendor.
+    Raises UnknownVendor for one that is neither seen nor in the catalog, DecisionLimitReached, RoleRequired, and
+    UnknownProject if the project was deleted, so that a deleted project never gets a vendor.
     """
     organization_id = project.project_id.organization_id
 
     def decide() -> str | None:
-        nonlocal seen
+        nonlocal seen, project
         vendor, finding = seen or see_vendor(project.project_id, vendor_id)
         seen = None  # if one of them has changed, both are read again
+        if vendor is None and finding is None and vendor_id not in _catalog():
+            raise UnknownVendor
+        # The project may have been read later than the vendor, so what it says counts for all but the decision.
+        shown = project.find_vendor(vendor_id) or (vendor.configured if vendor else ConfiguredVendor(vendor_id))
+        after = project.with_vendors(shown._replace(state=state))
+        if after.find_vendor(vendor_id) is None:
+            raise DecisionLimitReached
         legs: dict[str, Leg] = {
             **organizations.admin_check(user_id, organization_id),
-            "project": Check(project.key, "attribute_exists(pk)"),
+            "project": vendors_leg(project, after),
             "vendor": _decision(project, vendor_id, state, user_id, vendor),
         }
         record = Recorded(
@@ -154,8 +190,10 @@ def decide_vendor(
         try:
             inbox.transact_and_tell(changes, legs, record)
         except LegFailed as failure:
-            # WriteConflict: the vendor was detected or decided on, or its finding changed.
-            raise failure.mapped({"caller": Forbidden, "project": UnknownProject}, WriteConflict) from None
+            if failure.leg == "project":
+                project = existing(failure.item)
+            # WriteConflict: the vendor was detected or decided on, or its finding or the project changed.
+            raise failure.mapped({"caller": RoleRequired}, WriteConflict) from None
         return finding.item_id if finding else None
 
     return retry_on_conflict(decide, "the vendor")
@@ -168,6 +206,11 @@ def see_vendor(project_id: ProjectId, vendor_id: str) -> Seen:
         [keys.vendor(*project_id.location, vendor_id), keys.inbox_item(*finding_id.location)]
     )
     return Seen(VendorItem.from_item(vendor) if vendor else None, InboxItem.from_item(finding) if finding else None)
+
+
+@cache
+def _catalog() -> frozenset[str]:
+    return frozenset(json.loads(_CATALOG.read_text(encoding="utf-8")))
 
 
 def _decision(

@@ -26,14 +26,14 @@ _SUBJECT = r"^[0-9a-z_-]{1,64}$"
 WINDOW_SECONDS = 300
 # Events of the window may still be in progress when it ends: a worker takes at most 30 seconds.
 _MARGIN_SECONDS = 60
-# Named in the email. The others are counted.
+# The email names this many findings and gives the number of all.
 _MOST_ITEMS = 20
 # An event is redelivered for at most this long.
 _KEPT_SECONDS = 15 * 86_400
 
 
 class SendInvitation(Message):
-    """Send the email of an invitation. number: how often it was sent before. `organizations.resends` writes the
+    """Send the email of an invitation. number: how often it was sent before. `organizations.sending` writes the
     message."""
 
     kind: Literal["send-invitation"] = "send-invitation"
@@ -134,7 +134,7 @@ def find_batch(organization_id: str, window: str) -> Batch | None:
 
 
 def schedule_digest(organization_id: str, day: str, seconds: int) -> None:
-    """Leaves the digest of this day to the sweep, once, after that many seconds."""
+    """Schedules the day's digest, once. The sweep sends its message after that many seconds."""
     key = keys.digest(organization_id, day)
     if table.get(key) is not None:
         return

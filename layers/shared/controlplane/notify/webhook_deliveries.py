@@ -13,7 +13,7 @@ from controlplane.notify.webhooks import TIMEOUT, Attempt, DeliveryItem, Webhook
 from controlplane.organizations import store as organizations
 from controlplane.platform.core import clock
 from controlplane.platform.core.actions import Action
-from controlplane.platform.core.errors import Conflict, Forbidden, NotFound
+from controlplane.platform.core.errors import Conflict, NotFound, RoleRequired
 from controlplane.platform.core.ids import EventId, WebhookId
 from controlplane.platform.queues import events, messages
 from controlplane.platform.queues.messages import DeliverWebhook, Queue
@@ -319,7 +319,7 @@ def replay_delivery(
     """Makes another attempt at the delivery due now, which is retried for a day like the first one.
 
     seen: what `get_delivery` has just returned, which saves reading it.
-    Returns the delivery, and the attempt's message to send. Raises UnknownDelivery, EndpointDisabled, Forbidden.
+    Returns the delivery, and the attempt's message to send. Raises UnknownDelivery, EndpointDisabled, RoleRequired.
     """
     if not webhook.is_enabled:
         raise EndpointDisabled
@@ -346,7 +346,7 @@ def replay_delivery(
         try:
             table.transact(legs, webhook.recorded(Action.WEBHOOK_REPLAY, after={"eventId": event_id}))
         except LegFailed as failure:
-            raise (Forbidden if failure.leg == "caller" else WriteConflict) from None
+            raise (RoleRequired if failure.leg == "caller" else WriteConflict) from None
         return replace(delivery, status="pending", retries=0, next_attempt_at=now), message
 
     return retry_on_conflict(replay, "the delivery")

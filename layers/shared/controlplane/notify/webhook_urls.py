@@ -83,7 +83,7 @@ def _check_host(host: str) -> None:
 
 
 def is_public(address: str) -> bool:
-    """Returns whether an IP address is on the public internet, and contains no other address that isn't."""
+    """Returns whether an IP address, and any IPv4 address that it contains, is on the public internet."""
     if settings.webhooks_to_this_machine:
         return True
     parsed = ipaddress.ip_address(address.partition("%")[0])

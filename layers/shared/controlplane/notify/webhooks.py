@@ -15,7 +15,7 @@ from controlplane.organizations import store as organizations
 from controlplane.organizations.store import UnknownOrganization
 from controlplane.platform.core import acting, clock, ids, keyring
 from controlplane.platform.core.actions import Action
-from controlplane.platform.core.errors import Conflict, Forbidden, InvalidPayload, NotFound
+from controlplane.platform.core.errors import Conflict, InvalidPayload, NotFound, RoleRequired
 from controlplane.platform.core.ids import EventId, WebhookId
 from controlplane.platform.core.observability import logger
 from controlplane.platform.queues.events import WEBHOOK_EVENTS
@@ -185,7 +185,7 @@ def create_webhook(
 ) -> WebhookItem:
     """Creates an endpoint. `extra_legs` go first in the transaction.
 
-    Raises WebhookLimitReached, UnknownOrganization, Forbidden, and LegFailed if an extra leg fails.
+    Raises WebhookLimitReached, UnknownOrganization, RoleRequired, and LegFailed if an extra leg fails.
     """
     webhook_id = WebhookId.of(organization_id, ids.new_local())
     made = WebhookItem(
@@ -218,7 +218,7 @@ def create_webhook(
         if failure.leg in extra_legs:
             raise
         if failure.leg == "caller":
-            raise Forbidden from None
+            raise RoleRequired from None
         if failure.items.get("organization") is None:
             raise UnknownOrganization from None
         raise WebhookLimitReached from None
@@ -228,7 +228,7 @@ def create_webhook(
 def update_webhook(webhook: WebhookItem, changes: Mapping[str, Any], caller_id: str) -> WebhookItem:
     """Changes name, url, format, events, or status. Enabling an endpoint forgets its failures.
 
-    Returns the endpoint as it is now. Raises UnknownWebhook, Forbidden.
+    Returns the endpoint as it is now. Raises UnknownWebhook, RoleRequired.
     """
     if not changes:
         return webhook
@@ -251,7 +251,7 @@ def update_webhook(webhook: WebhookItem, changes: Mapping[str, Any], caller_id: 
 
 
 def rotate_secret(webhook: WebhookItem, secret: str, caller_id: str, extra_legs: Mapping[str, Leg]) -> None:
-    """Replaces the secret. Deliveries are signed with both for a day. Raises UnknownWebhook, Forbidden, LegFailed."""
+    """Replaces the secret. Both sign for a day. Raises UnknownWebhook, RoleRequired, LegFailed."""
     values: dict[str, Any] = {
         "sealed": keyring.seal(webhook.webhook_id, secret),
         "until": int(clock.now()) + ROTATION_SECONDS,
@@ -263,7 +263,7 @@ def rotate_secret(webhook: WebhookItem, secret: str, caller_id: str, extra_legs:
 
 
 def delete_webhook(webhook: WebhookItem, caller_id: str) -> None:
-    """Deletes the endpoint. Its deliveries can't be read anymore, and expire. Raises UnknownWebhook, Forbidden."""
+    """Deletes the endpoint. Its deliveries can't be read anymore, and expire. Raises UnknownWebhook, RoleRequired."""
     organization = keys.organization(webhook.webhook_id.organization_id)
     count = Update(organization, "SET #webhooks = #webhooks - :one", _EXISTS, {"one": 1})
     record = webhook.recorded(Action.WEBHOOK_DELETE, before=webhook.describe())
@@ -286,7 +286,7 @@ def _write(
     except LegFailed as failure:
         if failure.leg in extra:
             raise
-        raise (Forbidden if failure.leg == "caller" else UnknownWebhook) from None
+        raise (RoleRequired if failure.leg == "caller" else UnknownWebhook) from None
 
 
 def seal_again(webhook: WebhookItem) -> None:

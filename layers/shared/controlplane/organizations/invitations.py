@@ -17,7 +17,7 @@ from controlplane.organizations.items import InvitationItem, InvitationLock, Inv
 from controlplane.organizations.store import MemberItem
 from controlplane.platform.core import clock, ids
 from controlplane.platform.core.actions import Action
-from controlplane.platform.core.errors import Conflict, Forbidden, NotFound
+from controlplane.platform.core.errors import Conflict, NotFound, RoleRequired
 from controlplane.platform.core.ids import InvitationId
 from controlplane.platform.core.naming import normalize_email
 from controlplane.platform.core.roles import RANK, Role
@@ -66,7 +66,7 @@ class AddressNotInvitable(Conflict):
     fixed_details: ClassVar = {"field": "email", "reason": "not_invitable"}
 
 
-class RoleLost(Forbidden):
+class RoleLost(RoleRequired):
     """The caller no longer has the required role."""
 
 
@@ -125,7 +125,7 @@ def list_invitations(
 
 
 def find_invitation(invitation_id: InvitationId) -> InvitationItem | None:
-    """Returns the invitation, also if it is void or has expired, or None."""
+    """Returns the invitation, even if it is void or has expired, or None."""
     return table.find(keys.invitation(*invitation_id.location), InvitationItem.from_item)
 
 
@@ -204,7 +204,7 @@ def delete_invitation(invitation: InvitationItem, caller_id: str, least: Role) -
     try:
         table.transact(legs, invitation.recorded(Action.INVITATION_CANCEL))
     except LegFailed as failure:
-        raise (RoleLost if failure.leg == "caller" else UnknownInvitation) from None
+        raise (RoleLost(least) if failure.leg == "caller" else UnknownInvitation()) from None
 
 
 def resolve_locks(user_id: str | None, locks: Sequence[InvitationLock]) -> list[Resolved]:

@@ -1,4 +1,4 @@
-"""Members of an organization: the roster, role changes, removal. Anything about owners needs an owner.
+"""Members of an organization: the roster, role changes, removal. Only an owner can change an owner's membership.
 
 Both sides of a membership and the organization's owner count change in one transaction, which also checks the caller's
 role. So an organization always has an owner, even under concurrent changes.
@@ -12,7 +12,7 @@ from controlplane.organizations.store import MemberItem, Membership, Ownership
 from controlplane.people import users
 from controlplane.platform.core import ids
 from controlplane.platform.core.actions import Action
-from controlplane.platform.core.errors import Forbidden, NotFound
+from controlplane.platform.core.errors import Forbidden, NotFound, RoleRequired
 from controlplane.platform.core.ids import MemberId
 from controlplane.platform.core.roles import RANK, Role
 from controlplane.platform.core.settings import settings
@@ -21,9 +21,11 @@ from controlplane.platform.table.retry import WriteConflict, retry_on_conflict
 from controlplane.platform.table.table import Delete, Leg, LegFailed, QueryPage, Recorded, StoreError, Update, table
 
 
-class OwnerRequired(Forbidden):
+class OwnerRequired(RoleRequired):
     message = "Only an owner can grant the role owner, invite an owner, or change or remove one."
-    fixed_details: ClassVar = {"reason": "owner_required"}
+
+    def __init__(self, role: Role) -> None:
+        super().__init__("owner", role, self.message, reason="owner_required")
 
 
 class OwnMembership(Forbidden):
@@ -86,19 +88,19 @@ def may_change(caller: Membership, *concerned: Role) -> bool:
     """Returns whether the caller may invite to, grant, change, or remove these roles."""
     try:
         least_role(caller, *concerned)
-    except Forbidden:
+    except RoleRequired:
         return False
     return True
 
 
 def least_role(caller: Membership, *concerned: Role) -> Role:
-    """Returns the minimum role for an action on these roles. Raises OwnerRequired, Forbidden if the caller lacks it."""
+    """Returns the minimum role for an action on these roles. Raises OwnerRequired, RoleRequired."""
     if "owner" in concerned:
         if caller.role != "owner":
-            raise OwnerRequired
+            raise OwnerRequired(caller.role)
         return "owner"
     if RANK[caller.role] < RANK["admin"]:
-        raise Forbidden
+        raise RoleRequired("admin", caller.role)
     return "admin"
 
 
@@ -218,7 +220,7 @@ def leaving(membership: Membership, user_id: str) -> tuple[dict[str, Leg], Recor
 
 
 def _ending(organization_id: str, user_id: str, role: Role) -> dict[str, Leg]:
-    """Returns the legs that end a membership if it still has the role. The last one counts an owner less."""
+    """Returns the legs that end a membership if it still has the role. The last leg decrements the number of owners."""
     unchanged, values = "#role = :held", {"held": role}
     return {
         "member": Delete(keys.member(organization_id, user_id), unchanged, values),

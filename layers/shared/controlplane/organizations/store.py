@@ -1,7 +1,8 @@
 """Organizations, user accounts, and the memberships that connect them.
 
 A membership is two items that always change together: the roster's (by organization) and the user's (by user), which
-authorizes. An organization's slug and name never change, so the user's side has a copy of them.
+authorizes. Both decide, so neither can be an index, which is only eventually consistent. An organization's slug and
+name never change, so the user's side has a copy of them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -114,14 +115,14 @@ class SlugTaken(Conflict):
 
 
 class OwnsTooMany(Conflict):
-    message = "You already own the maximum number of organizations. Hand one over, or ask the operator."
+    message = "You already own the maximum number of organizations. Hand one over, or ask {operator}."
 
     def __init__(self, current: int, limit: int | None) -> None:
         super().__init__(details={"reason": "organization_limit", "limit": limit, "current": current})
 
 
 class AccountGone(InvalidToken):
-    """The account was deleted, so its tokens are no longer valid."""
+    """The account was deleted, so its tokens are invalid."""
 
     def __init__(self) -> None:
         super().__init__(reason="the account of this token is gone")

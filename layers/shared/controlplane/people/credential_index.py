@@ -17,7 +17,7 @@ type Kind = Literal["session", "device", "token"]
 
 # Clients that have no OAuth client id.
 PAGES, OPERATOR = "dashboard", "assent-ops"
-# Attributes that an upsert overwrites. It keeps the stored values of all others, which say where it came from.
+# Attributes that an upsert overwrites. All others keep their stored values: they describe how the entry was created.
 _RENEWED = {"lastUsedAt", "expiresAt", "digest", "familyId"}
 
 

@@ -10,9 +10,9 @@ from typing import TypedDict
 
 from controlplane.organizations.store import admin_check
 from controlplane.platform.core.actions import Action
-from controlplane.platform.core.errors import Conflict, Forbidden, InvalidPayload, NotFound
+from controlplane.platform.core.errors import Conflict, InvalidPayload, NotFound, RoleRequired
 from controlplane.platform.table.retry import WriteConflict, retry_on_conflict
-from controlplane.platform.table.table import Leg, LegFailed, Put, table
+from controlplane.platform.table.table import Check, Leg, LegFailed, Put, table
 from controlplane.projects.items import NO_BRANDING, Address, ProjectItem, WebsiteItem
 from controlplane.projects.store import (
     BrandingNotIncluded,
@@ -46,15 +46,15 @@ class LastTrustedWebsite(Conflict):
         super().__init__(details={"reason": "last_trusted_website"})
 
 
-class WebsiteRemovalNeedsAdmin(Forbidden):
+class WebsiteRemovalNeedsAdmin(RoleRequired):
     def __init__(self, removed: Sequence[WebsiteItem]) -> None:
         more = f" (and {len(removed) - 1} more)" if len(removed) > 1 else ""
         super().__init__(
+            "admin",
+            "member",
             f"This list omits {removed[0].origin}{more}. Only an admin or owner can remove a website.",
-            details={
-                "reason": "removes_websites",
-                "websites": [{"id": website.website_id, "origin": website.origin} for website in removed],
-            },
+            reason="removes_websites",
+            websites=[{"id": website.website_id, "origin": website.origin} for website in removed],
         )
 
 
@@ -117,7 +117,7 @@ def change_until_written(
 
     change: maps the project to its changed state (with a new version) and the legs of the same transaction.
     adapt: gets the name of another leg that failed. Returns whether `change` now returns other legs, to be tried again.
-    Raises UnknownProject, BrandingNotIncluded if the leg `plan` fails, Forbidden if the leg `caller` fails, and any
+    Raises UnknownProject, BrandingNotIncluded if the leg `plan` fails, RoleRequired if the leg `caller` fails, and any
     error that `change` raises.
     """
 
@@ -136,7 +136,7 @@ def change_until_written(
             if failure.leg == "plan":
                 raise BrandingNotIncluded from None
             if failure.leg == "caller":
-                raise Forbidden from None
+                raise RoleRequired from None
             if adapt(failure.leg):
                 raise WriteConflict from None
             raise
@@ -150,11 +150,19 @@ def put_changed(before: ProjectItem, after: ProjectItem) -> Put:
     return Put(after.to_item(), "#version = :expected", {"expected": before.version})
 
 
+def vendors_leg(before: ProjectItem, after: ProjectItem) -> Leg:
+    """Returns the leg for a transaction that changes a vendor: it writes the project with its list of vendors changed.
+
+    It fails if the project was deleted, or, unless both are the same, if it has changed.
+    """
+    return Check(before.key, "attribute_exists(pk)") if after is before else put_changed(before, after)
+
+
 def delete_website(project: ProjectItem, website_id: str, caller_id: str | None = None) -> int:
     """Deletes a website with its audits and their schedules. Returns the number of audits. Their runs are kept.
 
     caller_id: the user who must be an admin at commit; None for an API key or the operator.
-    Raises UnknownProject, UnknownWebsite, LastTrustedWebsite, Forbidden.
+    Raises UnknownProject, UnknownWebsite, LastTrustedWebsite, RoleRequired.
     """
     deleted_audits = 0
 

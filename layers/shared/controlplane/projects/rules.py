@@ -2,46 +2,41 @@
 
 from collections.abc import Mapping, Sequence
 
-from controlplane.platform.core.errors import ApiError, NotFound, Problems, did_you_mean, summarize
-from controlplane.platform.core.plans import REGIONS
+from controlplane.platform.core.errors import InvalidOrigin, InvalidRegion, NotFound, did_you_mean, problem
 from controlplane.platform.core.settings import settings
+from controlplane.projects import origins
 from controlplane.projects.items import NO_BRANDING, Address, ConsentItem, ProjectItem
-from controlplane.projects.origins import InvalidOrigin, parse_origin
 
 BRANDINGS = (settings.service_brand, settings.library_brand, NO_BRANDING)
 MAX_DESCRIPTION = 512
 
 
-class UnsupportedRegion(ApiError):
-    code = "INVALID_REGION"
-    message = "There is no such region. GET /v1/regions lists them."
+class UnsupportedRegion(InvalidRegion):
+    message = "There is no such region. Use one that GET /v1/regions lists."
 
     def __init__(self, region: str) -> None:
-        message = self.message + did_you_mean(region, REGIONS)
-        super().__init__(message, details=[{"code": "invalid_region", "message": message, "path": ["region"]}])
+        offered = [it.id for it in settings.regions]
+        message = f"There is no such region. Use one of these: {', '.join(offered)}." + did_you_mean(region, offered)
+        super().__init__(details=[problem(["region"], message, "invalid_region")])
 
 
-class UnusableOrigin(ApiError):
+class UnusableOrigin(InvalidOrigin):
     """A website address is invalid. `details` has the path and reason of each, the message the first."""
 
-    code = "INVALID_ORIGIN"
-
     def __init__(self, path: list[str], reasons: Mapping[int, str]) -> None:
-        details: Problems = [
-            {"code": "invalid_origin", "message": reason, "path": [*path, str(position)]}
-            for position, reason in reasons.items()
-        ]
-        super().__init__(summarize(details), details=details)
+        details = [problem([*path, str(position)], reason, "invalid_origin") for position, reason in reasons.items()]
+        super().__init__(details=details)
 
 
 class NoConsent(NotFound):
     message = "This project has no consent instance."
 
 
-def require_region(region: str) -> None:
-    """Raises UnsupportedRegion."""
-    if region not in REGIONS:
+def require_region(region: str) -> str:
+    """Returns the region. Raises UnsupportedRegion."""
+    if region not in (it.id for it in settings.regions):
         raise UnsupportedRegion(region)
+    return region
 
 
 def parse_addresses(path: list[str], listed: Sequence[str]) -> list[Address]:
@@ -53,8 +48,8 @@ def parse_addresses(path: list[str], listed: Sequence[str]) -> list[Address]:
     reasons: dict[int, str] = {}
     for position, text in enumerate(listed):
         try:
-            addresses.append(parse_origin(text))
-        except InvalidOrigin as error:
+            addresses.append(origins.parse_origin(text))
+        except origins.InvalidOrigin as error:
             reasons[position] = error.reason
     if reasons:
         raise UnusableOrigin(path, reasons)

@@ -15,7 +15,7 @@ from typing import Any
 from controlplane.organizations.store import UnknownOrganization, admin_check
 from controlplane.platform.core import clock, ids
 from controlplane.platform.core.actions import Action
-from controlplane.platform.core.errors import Forbidden, NotFound, PlanLimitReached, PlanRequired
+from controlplane.platform.core.errors import NotFound, PlanLimitReached, PlanRequired, RoleRequired
 from controlplane.platform.core.ids import InstanceId, ProjectId
 from controlplane.platform.core.naming import slugify
 from controlplane.platform.core.plans import PLANS
@@ -41,13 +41,12 @@ class UnknownProject(NotFound):
 
 
 class BrandingNotIncluded(PlanRequired):
-    message = "Removing the branding requires the Pro plan or higher. Ask the operator to change the plan."
+    message = "Removing the branding requires the Pro plan or higher. Ask {operator} to change the plan."
 
 
 class ProjectLimitReached(PlanLimitReached):
     message = (
-        "The organization has reached its plan's project limit. Delete a project, or ask the operator to change the "
-        "plan."
+        "The organization has reached its plan's project limit. Delete a project, or ask {operator} to change the plan."
     )
 
     def __init__(self, plan: str, current: int) -> None:
@@ -274,8 +273,8 @@ def delete_project(project: ProjectItem, caller_id: str | None = None) -> Projec
     """Deletes the project with its consent instance, websites, audits, and schedules. Returns the deleted project.
 
     caller_id: the user who must be an admin at commit; None for an API key or the operator.
-    Raises UnknownProject, Forbidden. Audit runs are kept. Its scans, inbox items, links, and vendors are deleted in the
-    background, through a work item that the same transaction writes.
+    Raises UnknownProject, RoleRequired. Audit runs are kept. Its scans, inbox items, links, and vendors are deleted in
+    the background, through a work item that the same transaction writes.
     """
     organization_id = project.project_id.organization_id
 
@@ -298,7 +297,7 @@ def delete_project(project: ProjectItem, caller_id: str | None = None) -> Projec
             table.transact(legs, recorded(Action.PROJECT_DELETE, project, None))
         except LegFailed as failure:
             if failure.leg == "caller":
-                raise Forbidden from None
+                raise RoleRequired from None
             if failure.leg == "organization":
                 raise UnknownProject from None  # it is deleted with its organization
             if failure.leg != "project":

@@ -3,16 +3,17 @@
     requests    create_request     POST /v1/code-audit/scans
                                    request starting; repository names it; watch entry; message prepare-scan
                 acquire_request    scan_preparation takes the lease
-                start_scan         request started, scan queued; repository names the scan; preview used;
-                                   message execute-scan
+                start_scan         request started, scan queued; repository names the scan; message execute-scan
     execution   acquire_scan       scan_execution takes the lease: scan running
                 report_stage       progress of the scan; its inventory
-                complete_scan      scan completed; repository free; no watch entry; work item for expiry;
-                                   a locked scan listed under its report
+                complete_scan      scan completed; repository free; preview used; no watch entry; work item for
+                                   expiry; a locked scan listed under its report
     failures    fail_attempted     a worker gives up, or the attempts are used up
                 fail_abandoned     the sweep, a new request, or an operator finds work that no worker will take
                 fail_deleted       cleanup ends the work of a deleted project, repository, or organization
-                                   each: request or scan failed; repository free; preview restored; no watch entry
+                cancel_scan        POST /v1/code-audit/scans/{scanId}/cancel
+                cancel_superseded  a newer commit, or its end, makes a pull request's scan obsolete
+                                   each: request or scan failed or canceled; repository free; no watch entry
     findings    expire_superseded  cleanup sets when the findings of earlier scans expire
     unlocks     unlock_scan        POST /v1/code-audit/scans/{scanId}/unlock
                                    scan readable in full; report paid for; price in ledger and balance, with a

@@ -14,13 +14,13 @@ from controlplane.code_host.pull_requests import report_entry
 from controlplane.code_host.requests import retried_later
 from controlplane.platform.core import clock
 from controlplane.platform.core.actions import Action
-from controlplane.platform.core.ids import ScanId
+from controlplane.platform.core.ids import ProjectId, ScanId
 from controlplane.platform.core.observability import describe, logger
 from controlplane.platform.core.settings import settings
-from controlplane.platform.queues import deletion_items, events
+from controlplane.platform.queues import comparisons, deletion_items, events
 from controlplane.platform.queues.outbox import Entry
 from controlplane.platform.queues.worker import Delayed, LeftToSweep, Postponed, Rejected, is_last_delivery
-from controlplane.platform.table import leases
+from controlplane.platform.table import keys, leases
 from controlplane.platform.table.leases import Lease
 from controlplane.platform.table.legs import Delete, Leg, Put, Recorded, Unrecorded, Update, set_expression
 from controlplane.platform.table.retry import ConditionFailed, LegFailed, StoreError
@@ -108,9 +108,10 @@ def complete_scan(
 ) -> tuple[ScanItem, list[Entry]]:
     """Completes the scan with the findings that the lease's attempt has stored, and frees the repository.
 
-    Unless it is of a pull request, it supersedes the earlier ones: a background job then sets when their findings
-    expire. If no issue is locked, unlocking costs nothing. Returns the scan, and the messages to send: about the scan,
-    and the report of a pull request's scan. Raises leases.LeaseLost, and ReportPaid without completing.
+    Unless it is of a pull request, it supersedes the earlier ones: the sweep then sets when their findings expire, and
+    compares its inventory with the list of advisories. If no issue is locked, unlocking costs nothing. Returns the
+    scan, and the messages to send: about the scan, and the report of a pull request's scan. Raises leases.LeaseLost,
+    and ReportPaid without completing.
     """
     completed = replace(
         scan,
@@ -134,7 +135,7 @@ def complete_scan(
             f"{leases.HELD} AND #status = :open",
             {**changed, "claim": lease.claim, "open": "running"},
         ),
-        "repository": free_repository(scan.repository_id, scan.request_id),
+        "repository": free_repository(scan.repository_id, scan.request_id, uses_preview=number is None),
         "watch": Delete(watch_key(scan.request_id)),
         **unlocks.completion_legs(completed),
         "event": sent[0].leg,
@@ -142,8 +143,12 @@ def complete_scan(
     if number is not None:
         sent.append(report_entry(scan.repository_id, scan.project_id, number))
         legs["message"] = sent[1].leg
-    elif settings.finding_retention_days:
-        legs["supersedes"] = deletion_items.work_item(scan.scan_id)
+    else:
+        latest = keys.latest_scan(scan.repository_id, ProjectId.stored(scan.project_id).local)
+        legs["latest"] = Put({**latest._asdict(), "projectId": scan.project_id, "scanId": scan.scan_id})
+        legs["comparison"] = comparisons.due_leg(scan.repository_id)
+        if settings.finding_retention_days:
+            legs["supersedes"] = deletion_items.work_item(scan.scan_id)
     record = Recorded(
         Action.SCAN_COMPLETE,
         scan.organization_id,
@@ -177,6 +182,7 @@ def _completed_attributes(scan: ScanItem) -> dict[str, Any]:
         "rulesVersion",
         "comparison",
         "priorityCounts",
+        "previewCounts",
     )
     return {**scan.status_attributes("completed"), **{name: item[name] for name in names if name in item}}
 

@@ -1,8 +1,9 @@
-"""Ends requests and scans as failed, each once, and frees the repository in the same transaction.
+"""Ends requests and scans as failed or canceled, each once, and frees the repository in the same transaction.
 
-Three situations differ only in the condition under which the work may be ended: by the worker that has it, because no
-worker will take it, and because its project, repository, or organization was deleted. The sweep finds the work that no
-worker will end: it retries the work of a crashed worker, and fails the rest.
+Four situations differ only in the condition under which the work may be ended: by the worker that has it, because no
+worker will take it, because its project, repository, or organization was deleted, and because a person or a change of
+its pull request cancels it. The sweep finds the work that no worker will end: it retries the work of a crashed worker,
+and fails the rest.
 """
 
 from collections.abc import Mapping
@@ -12,6 +13,7 @@ from typing import Any
 from controlplane.code_host.pull_requests import report_entry
 from controlplane.platform.core import clock
 from controlplane.platform.core.actions import Action
+from controlplane.platform.core.errors import Conflict
 from controlplane.platform.core.ids import RepositoryId, ScanId, ScanRequestId
 from controlplane.platform.queues import messages, outbox
 from controlplane.platform.queues.messages import ExecuteScan, PrepareScan, Queue
@@ -24,11 +26,23 @@ from controlplane.platform.table.legs import Delete, Leg, Put, Recorded, Unrecor
 from controlplane.platform.table.retry import ConditionFailed, LegFailed, WriteConflict, retry_on_conflict
 from controlplane.platform.table.stored import to_map
 from controlplane.platform.table.table import table
-from controlplane.scans.items import Failure, QueuedScan, RequestItem, ScanItem, Work, WorkId, watch_key
-from controlplane.scans.reads import find_work, get_active_work
+from controlplane.scans.items import (
+    OPEN,
+    STAGES,
+    Failure,
+    QueuedScan,
+    RequestItem,
+    ScanItem,
+    Status,
+    UnknownScan,
+    Work,
+    WorkId,
+    watch_key,
+)
+from controlplane.scans.reads import find_work, get_active_work, get_scan
 
 _ABANDONED = Failure("ABANDONED", "The scan did not come to an end. Start another one.")
-_SUPERSEDED = Failure("SUPERSEDED", "A newer commit was pushed, or the pull request was closed.")
+_CANCELED = Failure("CANCELED", "A member of the organization canceled it.")
 CODE_HOST_UNAVAILABLE, ACCESS_LOST = "CODE_HOST_UNAVAILABLE", "ACCESS_LOST"
 # Failures that end by themselves, and when an automatic scan is started again after them. It starts sooner if the
 # App's access is back.
@@ -37,6 +51,8 @@ _DELETED = Failure("DELETED", "The project, repository or organization was delet
 # A request or scan is ended at this age because its message can no longer be in a queue. A message is sent at most a
 # day late: it stays in the outbox until a queue accepts it.
 LOST_AFTER_SECONDS = outbox.RETENTION_SECONDS + 86_400
+# A scan that publishes isn't canceled, so no finding of a canceled scan is ever published. Requests have no progress.
+_UNPUBLISHED = "attribute_not_exists(#progress) OR #progress.#completedStages < :publishing"
 # Allows for clock skew: work counts as abandoned only this long after its lease has expired.
 _GRACE_SECONDS = 60
 
@@ -84,20 +100,62 @@ def fail_deleted[W: (RequestItem, ScanItem)](work: W) -> W:
     return retry_on_conflict(attempt, "the scan")
 
 
-def cancel_superseded(work: Work) -> bool:
-    """Ends the work of a pull request for a newer commit, or because it was closed. Returns False if it has ended.
+class NotCancelable(Conflict):
+    """The scan has ended, or an attempt has begun to publish its findings."""
 
-    Its worker, if there is one, loses its lease with that.
+    def __init__(self, status: Status) -> None:
+        publishing = "An attempt has begun to publish findings, so the scan can't be canceled anymore."
+        message = publishing if status in OPEN else f"The scan is {status}, so it can't be canceled anymore."
+        super().__init__(message, details={"currentStatus": status})
+
+
+def cancel_scan(scan: ScanItem) -> ScanItem:
+    """Cancels the scan for a person, unless it is canceled already. Its worker, if it has one, loses its lease.
+
+    Returns the canceled scan. Raises NotCancelable, and UnknownScan if its repository was disconnected.
     """
+
+    def cancel() -> ScanItem:
+        nonlocal scan
+        if scan.status == "canceled":
+            return scan
+        if not scan.is_cancelable:
+            raise NotCancelable(scan.status)
+        with suppress(leases.LeaseLost):
+            return ScanItem.from_item({**scan.to_item(), **_cancel(scan, _CANCELED)})
+        before, scan = scan, get_scan(scan.scan_id)
+        if scan.is_cancelable and scan.status == before.status:
+            raise UnknownScan
+        raise WriteConflict
+
+    return retry_on_conflict(cancel, "the scan")
+
+
+def cancel_superseded(work: Work, reason: str) -> bool:
+    """Cancels work that is obsolete for its pull request. Returns False if it has ended or is publishing."""
     try:
-        _fail(work, _SUPERSEDED, "attribute_exists(pk)", {}, canceled=True)
+        _cancel(work, Failure("SUPERSEDED", reason))
     except leases.LeaseLost:
         return False
     return True
 
 
-def _fail(work: Work, failure: Failure, when: str, values: Mapping[str, Any], *, canceled: bool = False) -> None:
-    """Ends the work once, and only if it is unended and the condition `when` holds. Raises leases.LeaseLost."""
+def superseded_by(commit_sha: str) -> str:
+    """Returns the reason for canceling the scan of an older commit."""
+    return f"Commit {commit_sha[:7]} was pushed, and its scan replaces this one."
+
+
+def _cancel(work: Work, failure: Failure) -> dict[str, Any]:
+    return _fail(work, failure, _UNPUBLISHED, {"publishing": STAGES.index("publish")}, canceled=True)
+
+
+def _fail(
+    work: Work, failure: Failure, when: str, values: Mapping[str, Any], *, canceled: bool = False
+) -> dict[str, Any]:
+    """Ends the work. Raises leases.LeaseLost if it has already ended or the condition `when` doesn't hold.
+
+    Returns the attributes that have changed.
+    """
     changed = {
         "failure": to_map(failure),
         "completedAt": clock.timestamp(),
@@ -110,8 +168,7 @@ def _fail(work: Work, failure: Failure, when: str, values: Mapping[str, Any], *,
             f"({when}) AND #status = :open",
             {**changed, **values, "open": work.status},
         ),
-        # A failed scan doesn't use up the free preview.
-        "repository": free_repository(work.repository_id, work.request_id, restores_preview=work.is_preview),
+        "repository": free_repository(work.repository_id, work.request_id),
         "watch": Delete(watch_key(work.request_id)),
     }
     number = work.cause.pull_request_number
@@ -128,6 +185,7 @@ def _fail(work: Work, failure: Failure, when: str, values: Mapping[str, Any], *,
         _transact(legs, _again(work, failure), record)
     except LegFailed:
         raise leases.LeaseLost from None
+    return changed
 
 
 def _again(work: Work, failure: Failure) -> dict[str, Leg]:
@@ -157,15 +215,16 @@ def _fail_without_repository[W: (RequestItem, ScanItem)](work: W) -> W:
     return work
 
 
-def free_repository(
-    repository_id: RepositoryId, request_id: ScanRequestId, *, restores_preview: bool = False
-) -> Update:
-    """Returns a leg that makes the request and its scan no longer the repository's active ones."""
+def free_repository(repository_id: RepositoryId, request_id: ScanRequestId, *, uses_preview: bool = False) -> Update:
+    """Returns a leg that makes the request and its scan no longer the repository's active ones.
+
+    uses_preview: notes that the repository had its free preview. A scan that failed or was canceled uses none.
+    """
     change = "REMOVE #activeRequestId, #activeScanId"
     values: dict[str, Any] = {"request": request_id}
     key = keys.repository(*repository_id.location)
-    if restores_preview:
-        change, values = f"{change} SET #previewUsed = :false", {**values, "false": False}
+    if uses_preview:
+        change, values = f"{change} SET #previewUsed = :true", {**values, "true": True}
     return Update(key, change, "#activeRequestId = :request", values)
 
 

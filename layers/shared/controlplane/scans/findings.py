@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from typing import Annotated, NamedTuple, cast
 
 from controlplane.findings import inbox
-from controlplane.findings.items import Confidence, Discovery, Evidence, Fix, InboxItem, finding_item_id
+from controlplane.findings.fixes import Fix
+from controlplane.findings.items import Confidence, Discovery, Evidence, InboxItem, finding_item_id
 from controlplane.platform.core.clock import expiry
 from controlplane.platform.core.errors import ApiError, Conflict
 from controlplane.platform.core.ids import InboxItemId, RepositoryId, ScanId
@@ -145,11 +146,12 @@ def as_discovery(scan: ScanItem, finding: FindingItem) -> Discovery:
         evidence=(evidence,),
         confidence=cast("Confidence", finding.confidence),
         fix=finding.fix,
+        vendor_ids=tuple(vendor.id for vendor in finding.vendors),
     )
 
 
 def put_findings(scan_id: ScanId, attempt: int, findings: Sequence[FindingItem]) -> None:
-    """Stores the findings of an attempt at the scan, most urgent first. Overwrites those it stored before."""
+    """Stores the findings of an attempt at the scan, in this order. Overwrites those it stored before."""
     table.put_all(
         (
             {**keys.finding(scan_id, attempt, rank)._asdict(), **finding.to_map()}
@@ -160,7 +162,7 @@ def put_findings(scan_id: ScanId, attempt: int, findings: Sequence[FindingItem])
 
 
 def list_findings(scan_id: ScanId, attempt: int, count: int, skip: int = 0) -> list[FindingItem]:
-    """Returns the attempt's most urgent findings after the first `skip`, in order, at most `count`.
+    """Returns the attempt's findings after the first `skip`, as they were stored, at most `count`.
 
     Consistent: access depends on it.
     """
@@ -196,8 +198,11 @@ class PublishedFinding(NamedTuple):
 
 
 def publish(found: Sequence[FindingItem], items: Mapping[str, InboxItem]) -> list[PublishedFinding]:
-    """Returns the findings with their inbox items, given by fingerprint."""
-    return [PublishedFinding(finding, items.get(finding.fingerprint)) for finding in found]
+    """Returns the findings with their inbox items, given by fingerprint, most urgent first.
+
+    They are stored in this order, except those that a free preview shows: they come first.
+    """
+    return [PublishedFinding(it, items.get(it.fingerprint)) for it in sorted(found, key=lambda it: it.priority)]
 
 
 def readable_count(scan: ScanItem, skip: int = 0, at_most: int | None = None) -> int:

@@ -93,9 +93,10 @@ def held(lease: Lease) -> Check:
     return Check(lease.key, f"{leases.HELD} AND #status = :running", values)
 
 
-def resolve_gone(scan: ScanItem, lease: Lease, gone: Sequence[HistoryItem]) -> list[Entry]:
+def resolve_gone(scan: ScanItem, lease: Lease, gone: Sequence[HistoryItem], reasons: Mapping[str, str]) -> list[Entry]:
     """Resolves the open inbox items of findings that are marked as gone, with the scan as the reason.
 
+    reasons: other ones, by fingerprint.
     A finding that a person accepted or dismissed keeps that status, and its history stays unsettled, so that a later
     scan resolves the item if it is open by then. Returns the messages to send. Raises leases.LeaseLost.
     """
@@ -109,12 +110,14 @@ def resolve_gone(scan: ScanItem, lease: Lease, gone: Sequence[HistoryItem]) -> l
             is_open[item_id] = entry
     told = []
     for batch in batched(is_open.items(), events.MOST_SUBJECTS, strict=False):
-        told += _resolve(scan, lease, dict(batch))
+        told += _resolve(scan, lease, dict(batch), reasons)
     put_history(lease, settled)
     return told
 
 
-def _resolve(scan: ScanItem, lease: Lease, gone: Mapping[InboxItemId, HistoryItem]) -> list[Entry]:
+def _resolve(
+    scan: ScanItem, lease: Lease, gone: Mapping[InboxItemId, HistoryItem], reasons: Mapping[str, str]
+) -> list[Entry]:
     """Resolves the items, except those that are no longer open or that a later scan has found."""
     resolution = _no_longer_found(scan.scan_id, scan.created_at, lease.attempt)
 
@@ -123,7 +126,8 @@ def _resolve(scan: ScanItem, lease: Lease, gone: Mapping[InboxItemId, HistoryIte
         changes = []
         items = table.batch_get([keys.inbox_item(*item_id.location) for item_id in gone])
         for (item_id, entry), item in zip(gone.items(), items, strict=True):
-            finding = publications.resolve_leg(item, resolution) if item else None
+            reason = reasons.get(entry.fingerprint, resolution.reason)
+            finding = publications.resolve_leg(item, resolution._replace(reason=reason)) if item else None
             if item is not None and finding is not None:
                 changes.append(Change(item_id, finding, item["status"]))
                 legs[f"history of {item_id}"] = Put(replace(entry, unsettled=False).to_item())

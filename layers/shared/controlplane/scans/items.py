@@ -75,7 +75,7 @@ class Comparison(NamedTuple):
 
 
 class Progress(NamedTuple):
-    """A scan's current stage, and that stage's status: pending, running, completed, or failed.
+    """A scan's current stage, and that stage's status: pending, running, completed, failed, or canceled.
 
     completed_stages: how many stages any attempt has completed. A retry runs them again, but doesn't decrease it.
     analyzed_files: the files that the stage `analyze` is done with, of `files_to_analyze`. None before it.
@@ -103,7 +103,9 @@ class CoveredKind(NamedTuple):
 class Coverage(NamedTuple):
     """A scan's coverage: files in the archive, files analyzed, the number of skipped files by reason, and by kind.
 
-    incomplete: what was left out at a limit of the whole scan, for people.
+    incomplete: what was left out at a limit of the whole scan, for people. skipped_examples: a path by reason.
+    suppressed: the number of findings by kind of suppression and by rule. notes: comments and settings without effect,
+    for people.
     """
 
     files: int
@@ -111,6 +113,13 @@ class Coverage(NamedTuple):
     skipped: Mapping[str, int]
     kinds: tuple[CoveredKind, ...] = ()
     incomplete: str | None = None
+    skipped_examples: Mapping[str, str] = {}
+    suppressed: Mapping[str, Mapping[str, int]] = {}
+    notes: tuple[str, ...] = ()
+
+    @property
+    def suppressed_findings(self) -> int:
+        return sum(sum(by_rule.values()) for by_rule in self.suppressed.values())
 
 
 class Failure(NamedTuple):
@@ -152,10 +161,6 @@ class RequestItem(StoredItem):
     @property
     def is_open(self) -> bool:
         return self.status == "starting"
-
-    @property
-    def is_preview(self) -> bool:
-        return False
 
     def status_attributes(self, status: RequestStatus) -> dict[str, Any]:
         """Returns the attributes that change with the status."""
@@ -203,6 +208,8 @@ class ScanItem(StoredItem):
     comparison: Annotated[Comparison | None, SPARSE] = None
     # The number of issues by priority. None until completed.
     priority_counts: Annotated[Mapping[str, int] | None, SPARSE] = None
+    # The number of those that a free preview shows. Without it, these are the most urgent.
+    preview_counts: Annotated[Mapping[str, int] | None, SPARSE] = None
 
     @property
     def organization_id(self) -> str:
@@ -219,6 +226,11 @@ class ScanItem(StoredItem):
     @property
     def is_open(self) -> bool:
         return self.status in OPEN
+
+    @property
+    def is_cancelable(self) -> bool:
+        """Returns whether the scan is open and no attempt has begun to publish its findings."""
+        return self.is_open and self.progress.completed_stages < STAGES.index("publish")
 
     @property
     def is_preview(self) -> bool:
@@ -238,7 +250,7 @@ class ScanItem(StoredItem):
 
     @property
     def visible_count(self) -> int:
-        """Returns how many issues, the most urgent first, the organization can read."""
+        """Returns how many issues, the first ones that are stored, the organization can read."""
         issues = self.issue_count or 0
         return {"full": issues, "free-preview": min(issues, PREVIEW_FINDINGS), "locked": 0}[self.access]
 
@@ -251,6 +263,8 @@ class ScanItem(StoredItem):
         """Returns how many of the issues that the organization can read have which priority. None until completed."""
         if self.priority_counts is None:
             return None
+        if self.is_preview and self.preview_counts is not None:
+            return {priority: self.preview_counts.get(priority, 0) for priority in self.priority_counts}
         left, visible = self.visible_count, {}
         for priority, count in sorted(self.priority_counts.items()):
             visible[priority] = min(count, left)
@@ -271,8 +285,9 @@ class ScanItem(StoredItem):
 
     def ended_attributes(self, *, canceled: bool = False) -> dict[str, Any]:
         """Returns the attributes that change when the scan fails or is canceled, except the reason and its time."""
-        progress = self.progress._replace(stage_status="failed", analyzed_files=None, files_to_analyze=None)
-        return {**self.status_attributes("canceled" if canceled else "failed"), "progress": to_map(progress)}
+        status: Status = "canceled" if canceled else "failed"
+        progress = self.progress._replace(stage_status=status, analyzed_files=None, files_to_analyze=None)
+        return {**self.status_attributes(status), "progress": to_map(progress)}
 
     def to_item(self) -> dict[str, Any]:
         return {**StoredItem.to_item(self), **self.status_attributes(self.status)}

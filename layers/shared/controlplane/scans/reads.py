@@ -8,12 +8,14 @@ that manifests name are shown, because others would reveal a locked finding.
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Self
 
+from controlplane.findings.items import VendorPlace
 from controlplane.organizations.items import BillingItem
 from controlplane.platform.core import clock
 from controlplane.platform.core.errors import NotFound
 from controlplane.platform.core.ids import RepositoryId, ScanId, ScanRequestId
 from controlplane.platform.core.settings import settings
 from controlplane.platform.table import keys, waiting
+from controlplane.platform.table.keys import Key
 from controlplane.platform.table.stored import read_map, to_map
 from controlplane.platform.table.table import PRIMARY, Put, QueryPage, table
 from controlplane.scans.items import RequestItem, ScanItem, Status, UnknownRequest, UnknownScan, Work, WorkId, work_key
@@ -43,18 +45,23 @@ class Technology(NamedTuple):
 
 
 class VendorPackage(NamedTuple):
-    """A package of a vendor in a manifest, with its version as written, if there is one."""
+    """A package of a vendor in a manifest, with its version as written, if there is one.
+
+    newest: the version that the lock file names, or the newest that the manifest allows, such as `1.x`. Only for npm.
+    """
 
     name: str
     version: str | None
     path: str
+    newest: str | None = None
 
 
 class UsedVendor(NamedTuple):
     """A vendor that manifests name or that the code loads.
 
-    hosts: some of the hosts that it is loaded from. loading_files: None until the code has been analyzed, or if the
-    analysis doesn't look for vendors of its category. ungated_files: those of them that load it without consent.
+    hosts, places: some of the hosts that it is loaded from, and of the files that load it. loading_files: None until
+    the code has been analyzed, or if the analysis doesn't look for vendors of its category. ungated_files: those of
+    them that load it without consent.
     """
 
     id: str
@@ -64,6 +71,7 @@ class UsedVendor(NamedTuple):
     hosts: tuple[str, ...] = ()
     loading_files: int | None = None
     ungated_files: int | None = None
+    places: tuple[VendorPlace, ...] = ()
 
 
 class Inventory(NamedTuple):
@@ -79,12 +87,14 @@ class Inventory(NamedTuple):
     def readable(self, scan: ScanItem) -> Self:
         """Returns the readable part. Unless the access is full, vendors that the analysis found would reveal findings.
 
-        That is: vendors that only the code loads, and from which hosts and in how many files vendors are loaded.
+        That is: vendors that only the code loads, and from which hosts and in which files vendors are loaded.
         """
         if scan.access == "full":
             return self
         named = tuple(
-            it._replace(hosts=(), loading_files=None, ungated_files=None) for it in self.vendors if it.packages
+            it._replace(hosts=(), loading_files=None, ungated_files=None, places=())
+            for it in self.vendors
+            if it.packages
         )
         return self._replace(vendors=named)
 
@@ -154,6 +164,12 @@ def get_active_work(repository: Mapping[str, Any]) -> Work:
     return work
 
 
+def find_active_work(repository: Key) -> Work | None:
+    """Returns the repository's active scan, or its request, or None if it has none or is gone. Consistent."""
+    stored = table.get(repository)
+    return get_active_work(stored) if stored is not None and stored.get("activeRequestId") else None
+
+
 def find_production_scan(repository_id: RepositoryId, project_id: str, *, completed: bool = False) -> ScanItem | None:
     """Returns the project's newest scan that isn't of a pull request, or the newest completed one.
 
@@ -182,7 +198,7 @@ def list_scans(
 ) -> QueryPage[ScanItem]:
     """Returns one page of the organization's scans, newest first, optionally filtered by repository and status.
 
-    The page is empty if the repository isn't one of the organization.
+    The page is empty if the repository belongs to another organization.
     """
     own_id = RepositoryId.parse(repository_id or "")
     if repository_id is not None and (own_id is None or own_id.organization_id != organization_id):

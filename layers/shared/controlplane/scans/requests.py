@@ -164,8 +164,7 @@ class Target(NamedTuple):
 def start_scan(request: RequestItem, lease: Lease, target: Target, access: Access) -> tuple[ScanItem, list[Entry]]:
     """Creates the request's scan. Returns it with its messages: the execution, and the report of a pull request's scan.
 
-    `access` must be `free-preview` if and only if the repository hasn't used its free preview. A pull
-    request's scan never uses it. Raises leases.LeaseLost.
+    Raises leases.LeaseLost.
     """
     scan = _new_scan(request, target, access)
     scan_id, sent = scan.scan_id, [message_of(scan.scan_id)]
@@ -177,7 +176,12 @@ def start_scan(request: RequestItem, lease: Lease, target: Target, access: Acces
             f"{leases.HELD} AND #status = :starting",
             {"started": "started", "starting": "starting", "scan": scan_id, "claim": lease.claim},
         ),
-        "repository": _activate(request, scan),
+        "repository": Update(
+            keys.repository(*request.repository_id.location),
+            "SET #activeScanId = :scan",
+            "#activeRequestId = :request",
+            {"scan": scan_id, "request": request.request_id},
+        ),
         "scan": Put(scan.to_item(), "attribute_not_exists(pk)"),
         "message": sent[0].leg,
     }
@@ -193,17 +197,6 @@ def start_scan(request: RequestItem, lease: Lease, target: Target, access: Acces
         if stored is None or stored.get("scanId") != scan_id:
             raise leases.LeaseLost from None
     return scan, sent
-
-
-def _activate(request: RequestItem, scan: ScanItem) -> Update:
-    """Returns the leg that makes the scan the repository's active one. A pull request's scan uses no preview."""
-    key = keys.repository(*request.repository_id.location)
-    values: dict[str, Any] = {"scan": scan.scan_id, "request": request.request_id}
-    change, when = "SET #activeScanId = :scan", "#activeRequestId = :request"
-    if request.cause.pull_request_number is not None:
-        return Update(key, change, when, values)
-    values |= {"used": not scan.is_preview, "true": True}
-    return Update(key, f"{change}, #previewUsed = :true", f"{when} AND #previewUsed = :used", values)
 
 
 def _new_scan(request: RequestItem, target: Target, access: Access) -> ScanItem:

@@ -3,18 +3,18 @@
 https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html
 """
 
-import json
-from collections.abc import Mapping, Sequence
-from functools import cache
-from pathlib import Path
-from typing import Any, Final
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from typing import Any
 from urllib.parse import quote
 
+from controlplane.findings.fixes import Edit, Fix
 from controlplane.findings.items import InboxItem
 from controlplane.platform.core.settings import settings
 from controlplane.platform.core.urls import public_base_url
 from controlplane.scans.findings import FindingItem, PublishedFinding
 from controlplane.scans.items import ScanItem
+from controlplane.scans.rules import known_rule, rule_page
 
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/os/schemas/sarif-schema-2.1.0.json"
 _ROOT = "%SRCROOT%"
@@ -22,8 +22,6 @@ _LEVELS = {"critical": "error", "high": "error", "medium": "warning", "low": "no
 # GitHub's ranges: above 9.0 is critical, from 7.0 high, from 4.0 medium, below that low.
 _SECURITY_SEVERITIES = {"critical": "9.5", "high": "8.0", "medium": "5.5", "low": "2.0"}
 _UNKNOWN_SEVERITY = "medium"
-# Made from the rules of the analysis by scripts/rule_texts.py.
-_RULE_TEXTS: Final = Path(__file__).with_name("rule_texts.json")
 # The inbox's decisions that a finding isn't to be fixed.
 _SUPPRESSING = {"accepted", "dismissed"}
 
@@ -54,7 +52,9 @@ def to_sarif(scan: ScanItem, found: Sequence[PublishedFinding]) -> dict[str, Any
                 "mappedTo": {"uriBaseId": _ROOT},
             }
         ],
-        "invocations": [{"executionSuccessful": True, **_times(scan)}],
+        "invocations": [
+            {"executionSuccessful": True, **_times(scan), "toolExecutionNotifications": [*_notifications(scan)]}
+        ],
         "results": [_result(scan, it, order[it.finding.rule_id]) for it in found],
         "properties": {"scanId": scan.scan_id, "lockedCount": scan.locked_count},
     }
@@ -66,39 +66,46 @@ def _times(scan: ScanItem) -> dict[str, str]:
     return {name: value for name, value in times.items() if value is not None}
 
 
-@cache
-def _rule_texts() -> Mapping[str, Mapping[str, str]]:
-    texts: dict[str, dict[str, str]] = json.loads(_RULE_TEXTS.read_text(encoding="utf-8"))
-    return texts
+def _notifications(scan: ScanItem) -> Iterator[dict[str, Any]]:
+    """Yields what the scan didn't analyze, and why: a folder that was skipped must not look clean."""
+    if scan.coverage is None:
+        return
+    if scan.coverage.incomplete:
+        yield {"level": "warning", "message": {"text": scan.coverage.incomplete}}
+    for reason, number in sorted(scan.coverage.skipped.items()):
+        example = scan.coverage.skipped_examples.get(reason)
+        text = f"Not analyzed ({reason}): {number:,} {'file' if number == 1 else 'files'}"
+        notification: dict[str, Any] = {"level": "note", "message": {"text": text + "."}}
+        if example is not None:
+            notification["message"] = {"text": f"{text}, such as {example}."}
+            notification["locations"] = [{"physicalLocation": {"artifactLocation": _artifact(example)}}]
+        yield notification | {"properties": {"reason": reason, "count": number}}
 
 
-def _texts_of(rule_id: str) -> Mapping[str, str]:
-    """Returns the rule's texts. They name no vendor, because GitHub shows them with each of the rule's findings."""
-    words = rule_id.replace("-", " ").capitalize()
-    # A rule that a later release removed.
-    unknown = {"title": words, "description": f"{words}.", "remediation": "Each result says how to fix it."}
-    return _rule_texts().get(rule_id, unknown)
+def _artifact(path: str) -> dict[str, str]:
+    return {"uri": quote(path), "uriBaseId": _ROOT}
 
 
 def _rule(rule_id: str, findings: Sequence[FindingItem]) -> dict[str, Any]:
-    first, texts = findings[0], _texts_of(rule_id)
-    links = "".join(f"\n\n- {link}" if number == 0 else f"\n- {link}" for number, link in enumerate(first.references))
+    """Returns the rule with texts that name no vendor, because GitHub shows them with each of the rule's findings."""
+    known = known_rule(rule_id)
+    links = "".join(f"\n\n- {link}" if number == 0 else f"\n- {link}" for number, link in enumerate(known.references))
     severities = [finding.severity for finding in findings if finding.severity in _LEVELS]
     severity = min(severities, key=list(_LEVELS).index, default=_UNKNOWN_SEVERITY)
     rule: dict[str, Any] = {
         "id": rule_id,
         "name": "".join(word.capitalize() for word in rule_id.split("-")),
-        "shortDescription": {"text": texts["title"]},
-        "fullDescription": {"text": texts["description"]},
-        "help": {"text": texts["remediation"], "markdown": f"{_plain(texts['remediation'])}{links}"},
+        "shortDescription": {"text": known.title},
+        "fullDescription": {"text": known.description},
+        "help": {"text": known.remediation, "markdown": f"{_plain(known.remediation)}{links}"},
         "defaultConfiguration": {"level": _LEVELS[severity]},
         "properties": {
-            "tags": ["privacy", "security", first.category],
+            "tags": ["privacy", "security", known.category or findings[0].category],
             "security-severity": _SECURITY_SEVERITIES[severity],
         },
     }
-    if first.references:
-        rule["helpUri"] = first.references[0]
+    if page := rule_page(rule_id):
+        rule["helpUri"] = page
     return rule
 
 
@@ -122,15 +129,8 @@ def _result(scan: ScanItem, published: PublishedFinding, rule_index: int) -> dic
         "ruleIndex": rule_index,
         "level": _LEVELS.get(finding.severity, _LEVELS[_UNKNOWN_SEVERITY]),
         "message": {"text": f"{finding.title}. {finding.description}\n\nHow to fix it: {finding.remediation}"},
-        "locations": [
-            {
-                "physicalLocation": {
-                    "artifactLocation": {"uri": quote(place.path), "uriBaseId": _ROOT},
-                    "region": region,
-                }
-            }
-        ],
-        # Not under GitHub's name: upload-sarif computes that one, and warns of each that differs.
+        "locations": [{"physicalLocation": {"artifactLocation": _artifact(place.path), "region": region}}],
+        # GitHub's own name isn't used: upload-sarif computes that fingerprint, and warns if a file has another value.
         "partialFingerprints": {f"{settings.service_brand}Finding/v1": finding.fingerprint},
         "properties": {
             "priority": finding.priority,
@@ -142,9 +142,28 @@ def _result(scan: ScanItem, published: PublishedFinding, rule_index: int) -> dic
     }
     if scan.comparison is not None and scan.comparison.new_count is not None:
         result["baselineState"] = "new" if finding.is_new else "unchanged"
+    if finding.fix and finding.fix.edits:
+        result["fixes"] = [_fix(finding.fix)]
     if item is not None:
         result |= _decision(item)
     return result
+
+
+def _fix(fix: Fix) -> dict[str, Any]:
+    changes = [
+        {"artifactLocation": _artifact(path), "replacements": [_replacement(edit) for edit in edits]}
+        for path, edits in groupby(sorted(fix.edits), key=lambda edit: edit.path)
+    ]
+    return {"description": {"text": fix.summary}, "artifactChanges": changes}
+
+
+def _replacement(edit: Edit) -> dict[str, Any]:
+    """Returns the replacement of the edit's lines. Their last line break goes only if nothing replaces them."""
+    start = {"startLine": edit.start_line, "startColumn": 1}
+    if not edit.after:
+        return {"deletedRegion": {**start, "endLine": edit.end_line + 1, "endColumn": 1}}
+    end = {"endLine": edit.end_line, "endColumn": len(edit.before.rpartition("\n")[2]) + 1}
+    return {"deletedRegion": {**start, **end}, "insertedContent": {"text": edit.after}}
 
 
 def _decision(item: InboxItem) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from controlplane.organizations.items import BillingItem
 from controlplane.organizations.store import role_check
 from controlplane.platform.core import clock
 from controlplane.platform.core.actions import Action
-from controlplane.platform.core.errors import ApiError, Conflict, Forbidden
+from controlplane.platform.core.errors import ApiError, Conflict, RoleRequired
 from controlplane.platform.core.ids import ScanId
 from controlplane.platform.queues import messages
 from controlplane.platform.queues.messages import PublishScan, Queue
@@ -41,7 +41,7 @@ class InsufficientCredits(ApiError):
     """The balance is lower than the scan's price."""
 
     code = "INSUFFICIENT_CREDITS"
-    message = "The organization doesn't have enough credits."
+    message = "The organization doesn't have enough credits. Ask {operator} for more."
 
     def __init__(self, remaining: int, required: int) -> None:
         super().__init__(details={"remainingCredits": remaining, "requiredCredits": required})
@@ -71,7 +71,7 @@ def charge(scan: ScanItem, caller_id: str, message: Entry, balance: BillingItem 
     The message is written unless the outcome is `already`.
 
     balance: the balance as it was read. Without it, a top-up or a balance that becomes low takes another round trip.
-    Raises NothingToUnlock, InsufficientCredits, UnknownScan, and Forbidden if the caller is no longer an owner.
+    Raises NothingToUnlock, InsufficientCredits, UnknownScan, and RoleRequired if the caller is no longer an owner.
     """
     if scan.access == "full" or scan.unlock_credits is None:
         return "already"
@@ -118,9 +118,9 @@ def _recorded(scan: ScanItem, charged: int, top_up: Leg | None = None) -> Record
 
 
 def _is_unlocked(failure: LegFailed) -> bool:
-    """Returns whether the transaction failed because the scan is unlocked. Raises Forbidden, UnknownScan."""
+    """Returns whether the transaction failed because the scan is unlocked. Raises RoleRequired, UnknownScan."""
     if failure.leg == "caller":
-        raise Forbidden from None
+        raise RoleRequired("owner") from None
     if "scan" in failure.items and failure.items["scan"] is None:
         raise UnknownScan from None
     return failure.leg in {"scan", "ledger"}

@@ -139,7 +139,7 @@ class AppAuth:
         # A second token does no harm, so this write is retried like a read.
         wanted = {"permissions": dict(purpose), **selection}
         response = self.send_as_app("POST", _INSTALLATION_TOKENS, url, deadline, wanted)
-        # AccessLost: suspended, removed, or without permission or repository.
+        # AccessLost: the installation is suspended or removed, or lacks the permission or the repository.
         return response.require(201, dict.fromkeys((403, 404, 422), errors.AccessLost)).read(_to_token)
 
     def _sign(self) -> str:
@@ -225,7 +225,7 @@ class Quotas:
         self._until: dict[int, int] = {}
 
     def note(self, installation_id: int, response: Response) -> None:
-        """Remembers that the response was to the last request that the installation had."""
+        """Remembers that, by this response, the installation has no request left."""
         reset = response.headers.get("X-RateLimit-Reset", "")
         if response.headers.get("X-RateLimit-Remaining") == "0" and reset.isdecimal():
             now = int(clock.now())

@@ -22,8 +22,7 @@ from controlplane.code_host.github.transport import Deadline, Request, Response,
 from controlplane.platform.core.naming import is_branch
 from controlplane.platform.core.settings import settings
 
-# GitHub's maximum lengths; longer values get 422.
-ISSUE_TITLE_LIMIT = 256
+# GitHub's maximum length; longer texts get 422.
 ISSUE_BODY_LIMIT = 65_536
 
 TARBALL_LIMIT_BYTES = 256 * 1024 * 1024

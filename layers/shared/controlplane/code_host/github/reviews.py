@@ -1,6 +1,7 @@
-"""Pull requests at the code host, and our reports on them: check runs and comments."""
+"""Pull requests at the code host, and our reports on them: check runs, comments, and reviews."""
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
@@ -9,6 +10,7 @@ from controlplane.code_host.github.client import CodeHost, checked_commit, get_t
 from controlplane.code_host.github.errors import OutcomeUnknown
 
 READ_PULL_REQUESTS: Purpose = (("metadata", "read"), ("pull_requests", "read"))
+WRITE_PULL_REQUESTS: Purpose = (("metadata", "read"), ("pull_requests", "write"))
 WRITE_CHECKS: Purpose = (("checks", "write"), ("metadata", "read"))
 
 # GitHub's maxima. Characters beyond 16 bits may count twice, so texts stay well below.
@@ -17,14 +19,21 @@ TEXT_LIMIT = 60_000
 _PAGE_SIZE = 100
 _MOST_PAGES = 50
 _MOST_LISTED_PAGES = 10
+# GitHub lists no more than 3,000 files of a pull request.
+_MOST_FILE_PAGES = 30
 
 _PULL_REQUEST = "/repos/{owner}/{repo}/pulls/{pull_number}"
 _PULL_REQUESTS = "/repos/{owner}/{repo}/pulls"
+_FILES = "/repos/{owner}/{repo}/pulls/{pull_number}/files"
+_REVIEWS = "/repos/{owner}/{repo}/pulls/{pull_number}/reviews"
 _CHECK_RUNS = "/repos/{owner}/{repo}/check-runs"
 _CHECK_RUN = "/repos/{owner}/{repo}/check-runs/{check_run_id}"
 _CHECK_RUNS_OF_COMMIT = "/repos/{owner}/{repo}/commits/{ref}/check-runs"
 _COMMENTS = "/repos/{owner}/{repo}/issues/{issue_number}/comments"
 _COMMENT = "/repos/{owner}/{repo}/issues/comments/{comment_id}"
+
+# The header of a hunk with its lines in the new version. A line of code begins with a sign or a space.
+_HUNK = re.compile(r"^@@ -\S+ \+(\d+)(?:,(\d+))? @@", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +76,19 @@ class Annotation(NamedTuple):
         }
 
 
+class ReviewComment(NamedTuple):
+    """A comment on lines of a file, which are in one hunk of the pull request's diff."""
+
+    path: str
+    start_line: int
+    end_line: int
+    body: str
+
+    def to_body(self) -> dict[str, Any]:
+        several = {"start_line": self.start_line, "start_side": "RIGHT"} if self.start_line < self.end_line else {}
+        return {"path": self.path, "line": self.end_line, "side": "RIGHT", "body": self.body, **several}
+
+
 @dataclass(frozen=True, slots=True)
 class CheckState:
     """The content of a check run. A conclusion completes it."""
@@ -103,6 +125,40 @@ class ReviewHost(CodeHost):
             yield from found
             if len(found) < _PAGE_SIZE:
                 return
+
+    def list_hunks(self, owner: str, name: str, number: int) -> dict[str, list[range]]:
+        """Returns the lines of each file that are in the pull request's diff. Only these can have comments."""
+        names, deadline = repository_names(owner, name) | {"pull_number": str(number)}, self._deadline()
+        hunks: dict[str, list[range]] = {}
+        for page in range(1, _MOST_FILE_PAGES + 1):
+            query = {"per_page": str(_PAGE_SIZE), "page": str(page)}
+            response = self._send("GET", READ_PULL_REQUESTS, _FILES, names, query=query, deadline=deadline)
+            # A file that is binary, or whose diff is large, has no patch.
+            found = response.read(lambda content: {it["filename"]: _to_hunks(it.get("patch") or "") for it in content})
+            hunks |= found
+            if len(found) < _PAGE_SIZE:
+                break
+        return hunks
+
+    # Reviews
+
+    def find_review(self, owner: str, name: str, number: int, marker: str) -> int | None:
+        """Returns the id of the pull request's first review whose text contains the marker, or None."""
+        names = repository_names(owner, name) | {"pull_number": str(number)}
+        return self._find_text(READ_PULL_REQUESTS, _REVIEWS, names, marker)
+
+    def create_review(  # noqa: PLR0917 (as GitHub has them)
+        self, owner: str, name: str, number: int, sha: str, body: str, comments: Sequence[ReviewComment]
+    ) -> int:
+        """Creates a review of the commit, which neither approves nor rejects it, and returns its id. Never repeated.
+
+        Raises Refused with 422 if a line isn't in the diff, and OutcomeUnknown if it may have been created.
+        """
+        names = repository_names(owner, name) | {"pull_number": str(number)}
+        sent = {"commit_id": checked_commit(sha), "event": "COMMENT", "body": body}
+        content = {**sent, "comments": [it.to_body() for it in comments]}
+        response = self._send("POST", WRITE_PULL_REQUESTS, _REVIEWS, names, body=content, is_repeated=False)
+        return response.read(lambda content: int(content["id"]), OutcomeUnknown)
 
     # Check runs
 
@@ -145,17 +201,9 @@ class ReviewHost(CodeHost):
 
     def find_comment(self, owner: str, name: str, number: int, marker: str) -> int | None:
         """Returns the id of the pull request's first comment that contains the marker, or None."""
-        names = repository_names(owner, name) | {"issue_number": str(number)}
-        for page in range(1, _MOST_PAGES + 1):
-            query = {"per_page": str(_PAGE_SIZE), "page": str(page)}
-            response = self._send("GET", WRITE_ISSUES, _COMMENTS, names, query=query)
-            found = response.read(lambda content: [(int(it["id"]), it["body"]) for it in content])
-            for comment_id, body in found:
-                if marker in (body or ""):
-                    return comment_id
-            if len(found) < _PAGE_SIZE:
-                return None
-        return None
+        return self._find_text(
+            WRITE_ISSUES, _COMMENTS, repository_names(owner, name) | {"issue_number": str(number)}, marker
+        )
 
     def create_comment(self, owner: str, name: str, number: int, body: str) -> int:
         """Creates a comment and returns its id. Never repeated. Raises OutcomeUnknown if it may have been created."""
@@ -169,6 +217,19 @@ class ReviewHost(CodeHost):
         """Replaces the comment's text."""
         names = repository_names(owner, name) | {"comment_id": str(comment_id)}
         self._send("PATCH", WRITE_ISSUES, _COMMENT, names, body={"body": body})
+
+    def _find_text(self, purpose: Purpose, operation: str, names: Mapping[str, str], marker: str) -> int | None:
+        """Returns the id of the first listed text that contains the marker, or None."""
+        for page in range(1, _MOST_PAGES + 1):
+            query = {"per_page": str(_PAGE_SIZE), "page": str(page)}
+            response = self._send("GET", purpose, operation, names, query=query)
+            found = response.read(lambda content: [(int(it["id"]), it["body"]) for it in content])
+            for text_id, body in found:
+                if marker in (body or ""):
+                    return text_id
+            if len(found) < _PAGE_SIZE:
+                return None
+        return None
 
 
 def connect(installation_id: int) -> ReviewHost:
@@ -184,6 +245,12 @@ def _to_pull_request(content: Any) -> PullRequest:
         head_branch=content["head"]["ref"],
         base_branch=content["base"]["ref"],
     )
+
+
+def _to_hunks(patch: str) -> list[range]:
+    """Returns the lines of the new version in each hunk."""
+    hunks = ((int(start), int(count or 1)) for start, count in _HUNK.findall(patch))
+    return [range(start, start + count) for start, count in hunks]
 
 
 def _to_check_run(content: Any) -> CheckRun:

@@ -10,7 +10,7 @@ from controlplane.platform.core.settings import settings
 
 
 def create_client(service: str, endpoint_url: str | None = None) -> Client:
-    """Returns a client of `dynamodb` or `sqs`, at its own endpoint or at this address. Raises Misconfigured."""
+    """Returns a client of `dynamodb` or `sqs`. Without a URL, uses the service's endpoint. Raises Misconfigured."""
     limit = TimeLimit(deadline.remaining)
     if settings.aws_client == "boto3":
         from awsclient.boto3_client import Boto3Client  # noqa: PLC0415 (slow to import)

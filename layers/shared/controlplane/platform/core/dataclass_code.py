@@ -11,6 +11,7 @@ import dataclasses
 import hashlib
 import importlib.util
 import marshal  # nosec B403  # a file of the build, like the bytecode of the modules
+import zlib
 from pathlib import Path
 from types import CodeType
 from typing import Any
@@ -25,7 +26,7 @@ def digest(source: str) -> bytes:
 
 def dump(sources: set[str]) -> bytes:
     """Returns the content of the file for the methods with these sources."""
-    codes = {digest(source): marshal.dumps(_compiled(source)) for source in sorted(sources)}
+    codes = {digest(source): zlib.compress(marshal.dumps(_compiled(source)), 9) for source in sorted(sources)}
     return importlib.util.MAGIC_NUMBER + marshal.dumps(codes)
 
 
@@ -47,9 +48,9 @@ def install(file: Path = FILE) -> None:
     codes: dict[bytes, bytes] = marshal.loads(content[len(magic) :])  # nosec B302  # noqa: S302
 
     def execute(source: str, *namespaces: Any) -> None:
-        # A function has only some of the classes, so only their code is unmarshaled.
+        # A function has only some of the classes, so only their code is unpacked.
         code = codes.get(digest(source))
-        builtins.exec(marshal.loads(code) if code else source, *namespaces)  # nosec B102 B302  # noqa: S102, S302
+        builtins.exec(marshal.loads(zlib.decompress(code)) if code else source, *namespaces)  # nosec B102 B302  # noqa: S102, S302
 
     # Shadows the builtin function in that module.
     dataclasses.exec = execute  # type: ignore[attr-defined]

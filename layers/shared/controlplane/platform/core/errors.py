@@ -8,6 +8,9 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ClassVar
 
+from controlplane.platform.core.roles import Role
+from controlplane.platform.core.settings import settings
+
 # The problems of a request, each with its code, message, and path.
 type Problems = list[dict[str, Any]]
 
@@ -49,6 +52,7 @@ _NO_LETTER = re.compile(r"[^a-z0-9]")
 class ApiError(Exception):
     """An error that is returned to the client.
 
+    `{operator}` in the message becomes the operator, with the contact of this deployment.
     `details` is the structured part of the response body, `headers` are response headers, `context` is only logged.
     `title` is the heading of a page that shows the error, if its status doesn't say enough.
     """
@@ -68,7 +72,7 @@ class ApiError(Exception):
         status: int | None = None,
         **context: Any,
     ) -> None:
-        self.public = message or self.message
+        self.public = settings.name_operator(message or self.message)
         self.details: Any = self.fixed_details if details is None else details
         self.headers = headers or {}
         self.status = status or CATALOG[self.code]
@@ -91,12 +95,36 @@ class InvalidPayload(ApiError):
         if not details:
             message = message or self.message
             details = [{"code": self.problem, "message": message, "path": []}]
-        super().__init__(message or summarize(details), details=_limit_details(details), **options)
+        super().__init__(message or summarize(details), details=limit_problems(details), **options)
 
     @classmethod
     def at(cls, path: list[str], message: str, code: str = "invalid", **options: Any) -> "InvalidPayload":
         """Returns an error with one problem. `path` lists the field names from the outermost in."""
-        return cls(details=[{"code": code, "message": message, "path": path}], **options)
+        return cls(details=[problem(path, message, code)], **options)
+
+
+class InvalidRegion(InvalidPayload):
+    code = "INVALID_REGION"
+
+
+class InvalidOrigin(InvalidPayload):
+    code = "INVALID_ORIGIN"
+
+
+# The errors of requests that have only such problems and unknown fields, by the problem's code. The first one counts.
+_OWN_ERRORS: dict[str, type[InvalidPayload]] = {"invalid_region": InvalidRegion, "invalid_origin": InvalidOrigin}
+
+
+def problem(path: list[str], message: str, code: str) -> dict[str, Any]:
+    """Returns a problem of a request. `path` lists the field names from the outermost in."""
+    return {"code": code, "message": message, "path": path}
+
+
+def invalid(problems: Problems) -> InvalidPayload:
+    """Returns the error with these problems. Unknown fields don't change its code."""
+    codes = {it["code"] for it in problems} - {"unknown_field"}
+    kinds = [kind for code, kind in _OWN_ERRORS.items() if code in codes]
+    return (kinds[0] if kinds and codes <= _OWN_ERRORS.keys() else InvalidPayload)(details=problems)
 
 
 def summarize(problems: Problems, spell: Callable[[list[str]], str] = ".".join) -> str:
@@ -113,7 +141,7 @@ def summarize(problems: Problems, spell: Callable[[list[str]], str] = ".".join) 
     return f"{text.rstrip('.')} (and {len(others):,} more)" if others else text
 
 
-def _limit_details(details: Problems) -> Problems:
+def limit_problems(details: Problems) -> Problems:
     """Returns the first problems with truncated texts: a hostile body chooses field names and may have thousands."""
     listed = [
         {
@@ -130,6 +158,13 @@ def _limit_details(details: Problems) -> Problems:
 
 def _truncate(text: str) -> str:
     return text if len(text) <= MAX_DETAIL_LENGTH else text[: MAX_DETAIL_LENGTH - 1] + "…"
+
+
+class UnknownCursor(InvalidPayload):
+    message = "This list didn't issue this cursor with these filters. Begin again without a cursor."
+
+    def __init__(self) -> None:
+        super().__init__(details=[problem(["cursor"], self.message, "invalid_cursor")])
 
 
 class MethodNotAllowed(InvalidPayload):
@@ -179,12 +214,12 @@ class IncompleteCredential(InvalidToken):
 
 class PlanRequired(ApiError):
     code = "PLAN_REQUIRED"
-    message = "This requires a paid plan. API access starts with the Starter plan. Ask the operator to change the plan."
+    message = "This requires a paid plan. API access starts with the Starter plan. Ask {operator} to change the plan."
 
 
 class PlanLimitReached(ApiError):
     code = "PLAN_LIMIT_REACHED"
-    message = "The plan's limit has been reached. Remove something first, or ask the operator to change the plan."
+    message = "The plan's limit has been reached. Remove something first, or ask {operator} to change the plan."
 
 
 class InsufficientScope(ApiError):
@@ -200,7 +235,24 @@ class InsufficientScope(ApiError):
 
 class Forbidden(ApiError):
     code = "FORBIDDEN"
-    message = "The credential's role doesn't allow this, or the resource belongs to another organization."
+    message = "This credential can't act in that organization. GET /v1/organizations lists those that it can act in."
+
+
+class RoleRequired(Forbidden):
+    """The caller's role in the organization is too low.
+
+    role: the caller's. None if the role was lost while the request ran, so that the new one isn't known.
+    """
+
+    def __init__(
+        self, required: Role = "admin", role: Role | None = None, message: str | None = None, **details: Any
+    ) -> None:
+        allowed, one = ("admins and owners", "an admin or owner") if required == "admin" else ("owners", "an owner")
+        yours = f" Your role is {role}." if role else ""
+        super().__init__(
+            message or f"Only {allowed} can do this.{yours} Ask {one} of the organization.",
+            details={"requiredRole": required, "role": role, **details},
+        )
 
 
 class NotFound(ApiError):

@@ -13,7 +13,7 @@ import secrets
 from itertools import chain, count
 from typing import NamedTuple
 
-from controlplane.platform.core.errors import InvalidPayload
+from controlplane.platform.core.errors import UnknownCursor
 from controlplane.platform.core.settings import settings
 
 _NONCE_LENGTH, _MAC_LENGTH = 16, 16
@@ -89,7 +89,7 @@ def seal_cursor(binding: tuple[str, ...], position: str) -> str:
 
 
 def open_cursor(binding: tuple[str, ...], cursor: str) -> str:
-    """Returns the position. Raises InvalidPayload if this list didn't issue the cursor."""
+    """Returns the position. Raises UnknownCursor if this list didn't issue it."""
     try:
         raw = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4))
     except ValueError:
@@ -100,11 +100,7 @@ def open_cursor(binding: tuple[str, ...], cursor: str) -> str:
     canonical = base64.urlsafe_b64encode(raw).decode().rstrip("=") == cursor
     issued = any(hmac.compare_digest(mac, _cursor_mac(key, binding, position)) for key in ring())
     if not canonical or not issued:
-        raise InvalidPayload.at(
-            ["cursor"],
-            "This list didn't issue this cursor with these filters. Begin again without a cursor.",
-            "invalid_cursor",
-        )
+        raise UnknownCursor
     return position.decode()
 
 
@@ -119,7 +115,7 @@ def seal(context: str, text: str) -> str:
 
 
 def unseal(context: str, sealed: str) -> Opened:
-    """Returns the decrypted text. Raises Unsealable. One that the other key sealed should be sealed again."""
+    """Returns the decrypted text. Raises Unsealable. A text that the other key sealed should be sealed again."""
     raw = base64.b64decode(sealed)
     nonce, mac = raw[:_NONCE_LENGTH], raw[_NONCE_LENGTH : _NONCE_LENGTH + _MAC_LENGTH]
     hidden = raw[_NONCE_LENGTH + _MAC_LENGTH :]

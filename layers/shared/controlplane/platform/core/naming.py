@@ -56,7 +56,7 @@ def _check_characters(name: str) -> str:
 
 
 def clean_name(text: str) -> str | None:
-    """Returns the text as a name, trimmed, or None if it can't be one. The rule of `Name`, for forms."""
+    """Returns the trimmed text, or None if it isn't a valid name. Applies the rule of `Name` to forms."""
     name = text.strip()
     if not 1 <= len(name) <= _MAX_NAME or _FORBIDDEN.search(name) or not _VISIBLE.search(name):
         return None

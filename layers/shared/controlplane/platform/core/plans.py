@@ -1,4 +1,4 @@
-"""The plans and their limits, and the regions."""
+"""The plans and their limits."""
 
 from dataclasses import dataclass
 
@@ -91,15 +91,4 @@ PLANS: dict[str, Plan] = {
             automatic_scans=20,
         ),
     )
-}
-
-
-# Where a project's consent instance can run.
-REGIONS: dict[str, str] = {
-    "eu-central": "Europe (Frankfurt)",
-    "eu-west": "Europe (Ireland)",
-    "us-east": "United States (Virginia)",
-    "us-west": "United States (Oregon)",
-    "ap-southeast": "Asia Pacific (Singapore)",
-    "ap-northeast": "Asia Pacific (Tokyo)",
 }

@@ -8,6 +8,8 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
+from controlplane.platform.core.regions import Region, parse_regions
+
 
 def _remove_trailing_slash(url: str) -> str:
     return url.rstrip("/")
@@ -17,6 +19,7 @@ Url = Annotated[str, Field(pattern=r"^https?://[^\s?#]+$"), AfterValidator(_remo
 # An empty template parameter becomes an empty variable.
 OptionalUrl = Annotated[Url | None, BeforeValidator(lambda value: value or None)]
 OptionalText = Annotated[str | None, BeforeValidator(lambda value: value or None)]
+Contact = Annotated[str, Field(pattern=r"^([^@\s]+@[^@\s]+|https://[^\s]+)$")]
 
 SigningKeyText = Annotated[str, Field(min_length=32)]
 
@@ -80,13 +83,12 @@ class Settings(BaseModel):
     dashboard_base_url: OptionalUrl = None
     service_brand: str = Field("assent", pattern=r"^[a-z][a-z0-9-]{1,30}$")
     library_brand: str = Field("openassent", pattern=r"^[a-z][a-z0-9-]{1,30}$")
-    # Contact address in the API description. None: an example address.
-    contact_email: OptionalText = None
-    # The email address or the page (https) of those who change plans. None: the pages name the contact address.
-    upgrade_contact: OptionalText = None
-    consent_runtime_version: str = "2.0.0"
-    # Base URL of the consent runtime; an instance's URL is this plus its id. None: the runtime isn't deployed yet.
-    consent_runtime_base_url: OptionalUrl = None
+    # The email address or the page (https) of the operator, who changes plans and answers questions. None: not shown.
+    contact: Annotated[Contact | None, BeforeValidator(lambda value: value or None)] = None
+    # The regions that projects can be created in. Empty: the AWS region of this deployment.
+    regions: Annotated[tuple[Region, ...], BeforeValidator(parse_regions)] = Field("", validate_default=True)
+    # Requests per minute for one consent instance's configuration, from all visitors of its websites.
+    configuration_requests_per_minute: int = Field(6_000, ge=100)
     requests_per_minute_user_token: int = Field(600, ge=1)
     # Per person, across all tokens and sessions.
     requests_per_minute_user: int = Field(1_200, ge=1)
@@ -198,6 +200,11 @@ class Settings(BaseModel):
     def device_clients(self) -> tuple[str, ...]:
         """Ids of the OAuth clients that may request device authorization."""
         return tuple((self.device_client_ids or f"{self.service_brand}-cli").split(","))
+
+    def name_operator(self, text: str) -> str:
+        """Returns the text with the operator, and the contact if there is one, in place of `{operator}`."""
+        contact = f" ({self.contact})" if self.contact else ""
+        return text.replace("{operator}", f"the operator of this service{contact}")
 
 
 def load(environment: Mapping[str, str] | None = None) -> Settings:

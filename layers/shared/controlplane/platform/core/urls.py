@@ -53,10 +53,18 @@ def project_page(organization_slug: str, project_slug: str) -> str:
     return f"{dashboard_base_url()}/organizations/{organization_slug}/projects/{project_slug}"
 
 
-def consent_runtime_url(instance_id: str) -> str | None:
-    """Returns the URL where the consent runtime serves an instance, or None if no runtime is configured."""
-    base = settings.consent_runtime_base_url
+def consent_runtime_url(region: str, instance_id: str) -> str | None:
+    """Returns the instance's URL at the consent runtime of that region, or None if the region has none."""
+    base = next((it.runtime_url for it in settings.regions if it.id == region), None)
     return f"{base}/{instance_id}" if base else None
+
+
+def consent_backend_url(region: str, instance_id: str) -> str:
+    """Returns the URL below which `/configuration` is served: the region's runtime, or else this API.
+
+    The latter also serves a project whose region this deployment doesn't offer any longer.
+    """
+    return consent_runtime_url(region, instance_id) or f"{public_base_url()}/v1/consent-instances/{instance_id}"
 
 
 def sign_in_client_id() -> str | None:

@@ -52,8 +52,8 @@ _FIRST_REQUEST: dict[str, Any] = {
     "body": None,
     "isBase64Encoded": False,
 }
-# Browsers then only use TLS for the host, for a year after each response. It isn't for subdomains or preloading: an
-# operator's domain can have other hosts, and we don't know these. Deployed, no address of ours is served without TLS.
+# Makes browsers use only TLS for this host for a year. Leaves out subdomains and preloading, because an operator's
+# domain can have other hosts. Every address of a deployed stack is served over TLS.
 TRANSPORT_SECURITY = (b"strict-transport-security", b"max-age=31536000")
 # The header in which the front door finds the status of a response with a challenge.
 STATUS_HEADER = "x-front-door-status"

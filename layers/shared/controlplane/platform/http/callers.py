@@ -13,13 +13,14 @@ defined here. An endpoint without such a parameter, such as the health check, ha
 """
 
 from collections.abc import Collection
+from http import HTTPStatus
 from typing import Any, ClassVar, Protocol
 
 from starlette.responses import Response
 from starlette.types import Scope
 
 from controlplane.platform.core.acting import Actor
-from controlplane.platform.core.errors import ApiError
+from controlplane.platform.core.errors import ApiError, Problems
 from controlplane.platform.core.observability import logger
 from controlplane.platform.http import envelope
 from controlplane.platform.http.deprecations import Deprecation
@@ -113,9 +114,10 @@ class RequestState:
     """One request's id, operation, caller, dialect, and the deprecated things it uses, each set once it is known.
 
     is_dry_run: whether the request changes nothing because the client wants that.
+    warnings: the unknown fields of the body, which a success names, too.
     """
 
-    __slots__ = ("caller", "deprecations", "dialect", "is_dry_run", "operation", "request_id", "scope")
+    __slots__ = ("caller", "deprecations", "dialect", "is_dry_run", "operation", "request_id", "scope", "warnings")
 
     def __init__(self, scope: Scope, request_id: str) -> None:
         self.scope = scope
@@ -125,6 +127,7 @@ class RequestState:
         self.dialect: Dialect | None = None
         self.deprecations: list[Deprecation] = []
         self.is_dry_run = False
+        self.warnings: Problems = []
         scope[_SCOPE_KEY] = self
 
     @staticmethod
@@ -139,9 +142,11 @@ class RequestState:
         if self.dialect is not None:
             return self.dialect.success(content)
         if isinstance(content, envelope.Answer):
+            if content.status == HTTPStatus.NOT_MODIFIED:
+                return Response(None, content.status, content.headers)
             headers = {**_JSON_HEADERS, **content.headers}
-            return Response(envelope.success(content.content), content.status or status, headers)
-        return Response(envelope.success(content), status, _JSON_HEADERS)
+            return Response(envelope.success(content.content, self.warnings), content.status or status, headers)
+        return Response(envelope.success(content, self.warnings), status, _JSON_HEADERS)
 
     def refuse(self, error: ApiError, declared: Collection[str]) -> Response:
         """Returns the response for an error, like `failure`, after recording the refusal of a known caller.

@@ -4,7 +4,7 @@ The only list of them. A response to a request that uses one has the headers Dep
 and Link. The OpenAPI document and the reference describe the same entries.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -85,12 +85,13 @@ def declared_in(model: type[BaseModel]) -> Iterator[Deprecation]:
             yield from declared_in(field.annotation)
 
 
-def used_in(body: BaseModel) -> Iterator[Deprecation]:
-    """Yields the deprecations of the fields that the request set."""
-    for name in body.model_fields_set:
-        yield from _marks(type(body).model_fields[name].metadata)
-        if isinstance(value := getattr(body, name), BaseModel):
-            yield from used_in(value)
+def used_in(model: type[BaseModel], given: Mapping[str, Any]) -> Iterator[Deprecation]:
+    """Yields the deprecations of the given fields, which have the names that they have in Python."""
+    for name, value in given.items():
+        field = model.model_fields[name]
+        yield from _marks(field.metadata)
+        if isinstance(value, dict) and isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
+            yield from used_in(field.annotation, value)
 
 
 def _marks(metadata: list[Any]) -> Iterator[Deprecation]:

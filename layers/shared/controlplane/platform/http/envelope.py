@@ -1,6 +1,7 @@
 """The response envelope, `{success: true, data}` or `{success: false, error}`, as types and as bytes."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -8,7 +9,8 @@ from pydantic import BaseModel, ConfigDict
 from pydantic.alias_generators import to_camel
 from pydantic_core import to_json
 
-from controlplane.platform.core.errors import ApiError
+from controlplane.platform.core.errors import ApiError, Problems, limit_problems
+from controlplane.platform.core.settings import settings
 from controlplane.platform.core.urls import error_page
 
 # The next step, by code. The gateway's own responses in template.yaml have the same texts.
@@ -17,10 +19,10 @@ HINTS: dict[str, str] = {
     "INVALID_REGION": "Use the id of a region that GET /v1/regions lists.",
     "INVALID_ORIGIN": "Correct each address, then send the request again.",
     "UNAUTHORIZED": "Sign in again, or send a valid API key as a bearer token.",
-    "PLAN_REQUIRED": "Ask the operator of the service to change the plan of the organization.",
-    "PLAN_LIMIT_REACHED": "Remove something that counts toward the limit, or ask the operator to change the plan.",
-    "INSTANCE_LIMIT_REACHED": "Remove an instance, or ask the operator to change the plan.",
-    "INSUFFICIENT_CREDITS": "Ask the operator of the service for credits.",
+    "PLAN_REQUIRED": "Ask {operator} to change the plan of the organization.",
+    "PLAN_LIMIT_REACHED": "Remove something that counts toward the limit, or ask {operator} to change the plan.",
+    "INSTANCE_LIMIT_REACHED": "Remove an instance, or ask {operator} to change the plan.",
+    "INSUFFICIENT_CREDITS": "Ask {operator} for credits.",
     "UNLOCK_REQUIRED": "Ask an owner of the organization to unlock the report.",
     "INSUFFICIENT_SCOPE": "Use a credential that has the scope in details.requiredScope.",
     "FORBIDDEN": "Use a credential that is allowed to do this, or ask an admin or owner of the organization.",
@@ -41,7 +43,7 @@ def public_details(error: ApiError) -> Any:
 
     If the details are a list of problems, the first one has them.
     """
-    guidance = {"docsUrl": error_page(error.code), "hint": HINTS[error.code]}
+    guidance = {"docsUrl": error_page(error.code), "hint": settings.name_operator(HINTS[error.code])}
     if isinstance(error.details, list):
         first, *others = error.details
         return [{**first, **guidance}, *others]
@@ -54,6 +56,14 @@ class Wire(BaseModel):
     model_config = ConfigDict(alias_generator=to_camel, validate_by_name=True, validate_by_alias=True, defer_build=True)
 
     @classmethod
+    def contradictions(cls, given: Mapping[str, Any]) -> Problems:  # noqa: ARG003 (for models that override this)
+        """Returns the problems of fields that don't go together.
+
+        given: the fields of a request as they were sent, by their Python names. They aren't validated yet.
+        """
+        return []
+
+    @classmethod
     def showing(cls, source: object, **more: Any) -> Self:
         """Returns the model of an item: each field that isn't given is the attribute of that name.
 
@@ -61,6 +71,12 @@ class Wire(BaseModel):
         """
         fields = {name: getattr(source, name) for name in cls.model_fields if name not in more}
         return cls.model_validate({**fields, **more}, from_attributes=True, by_alias=False, by_name=True)
+
+
+class Changes(Wire):
+    """Base of requests that change some fields. One without any known field is rejected."""
+
+    model_config = ConfigDict(json_schema_extra={"minProperties": 1})
 
 
 class StrictWire(Wire):
@@ -100,14 +116,13 @@ def _json(value: Any) -> bytes:
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()
 
 
-def success(content: Any) -> bytes:
+def success(content: Any, warnings: Problems | None = None) -> bytes:
     """Returns the body of a successful response from a model, a list of models, a Page, or plain JSON values."""
+    rest = b',"warnings":' + _json(limit_problems(warnings)) + b"}" if warnings else b"}"
     if isinstance(content, Page):
         pagination = _json({"nextCursor": content.next_cursor, "hasMore": content.next_cursor is not None})
-        return b'{"success":true,"data":' + _array(content.items) + b',"pagination":' + pagination + b"}"
-    if isinstance(content, list):
-        return b'{"success":true,"data":' + _array(content) + b"}"
-    return b'{"success":true,"data":' + _json(content) + b"}"
+        return b'{"success":true,"data":' + _array(content.items) + b',"pagination":' + pagination + rest
+    return b'{"success":true,"data":' + (_array(content) if isinstance(content, list) else _json(content)) + rest
 
 
 def _array(items: list[Any]) -> bytes:

@@ -1,6 +1,7 @@
 """The query parameters that all lists share, and conversion of positions to cursors and back."""
 
 import re
+from collections.abc import Callable, Iterable
 from typing import Annotated, Any
 
 from fastapi import Query
@@ -41,3 +42,8 @@ class CursorCodec:
     def cursor(self, position: str | None) -> str | None:
         """Returns the cursor of the page after `position`, or None if there is no next page."""
         return keyring.seal_cursor(self._binding, position) if position else None
+
+    def cut[T](self, items: Iterable[T], limit: int, position: Callable[[T], str]) -> tuple[list[T], str | None]:
+        """Returns a page of items that were read at once, sorted by position, and the cursor of the next page."""
+        left = sorted((it for it in items if self.after is None or position(it) > self.after), key=position)
+        return left[:limit], self.cursor(position(left[limit - 1]) if len(left) > limit else None)

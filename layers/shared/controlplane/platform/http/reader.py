@@ -12,7 +12,14 @@ from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect, Request, empty_receive
 from starlette.types import Receive, Scope
 
-from controlplane.platform.core.errors import InvalidPayload, PayloadTooLarge, UnsupportedMediaType, did_you_mean
+from controlplane.platform.core.errors import (
+    InvalidPayload,
+    PayloadTooLarge,
+    Problems,
+    UnsupportedMediaType,
+    did_you_mean,
+    problem,
+)
 from controlplane.platform.http.client_address import client_address
 
 MAX_BODY_BYTES = 1_048_576
@@ -42,6 +49,9 @@ class RequestReader(Request):
         self.raw_body = b""
         # None until `parse_body`, and without a body.
         self.content: Any = None
+        self.is_body_readable = True
+        # The problems of the headers, the body's format, and the query.
+        self.problems: Problems = []
         self._translated_headers: Headers | None = None
 
     @property
@@ -91,38 +101,43 @@ class RequestReader(Request):
         self.raw_body = b"".join(chunks)
 
     def check_headers(self) -> None:
-        """Raises InvalidPayload if a header that must have one value is repeated, even with equal values."""
+        """Notes each header that must have one value and is repeated, even with equal values."""
         found = [(name, value) for name, value in self.scope["headers"] if name in SINGLE_HEADERS]
         names = [name for name, _ in found]
-        for name, value in found:
-            if b"," in value or names.count(name) > 1:
-                shown = SINGLE_HEADERS[name]
-                message = "Send this header once, with one value and without commas."
-                raise InvalidPayload.at([shown], message, "repeated")
+        repeated = dict.fromkeys(name for name, value in found if b"," in value or names.count(name) > 1)
+        message = "Send this header once, with one value and without commas."
+        self.problems += [problem([SINGLE_HEADERS[name]], message, "repeated") for name in repeated]
 
     def parse_body(self, read: Callable[[bytes], Any] | None) -> None:
-        """Parses the body, strictly and without coercion. Raises UnsupportedMediaType, InvalidPayload.
+        """Parses the body, strictly and without coercion. Raises UnsupportedMediaType, and notes other problems.
 
         read: parses the body of a dialect, in place of JSON.
         """
-        if read is not None:
-            self.content = read(self.raw_body)
-            headers = super().headers.mutablecopy()
-            headers["content-type"] = "application/json"
-            self._translated_headers = headers
-        elif self.raw_body:
-            encoding = self.headers.get("content-encoding", "identity").strip().lower()
-            self.content = _parse_json(self.raw_body, self.media_type, encoding)
+        try:
+            if read is not None:
+                self.content = read(self.raw_body)
+                headers = super().headers.mutablecopy()
+                headers["content-type"] = "application/json"
+                self._translated_headers = headers
+            elif self.raw_body:
+                encoding = self.headers.get("content-encoding", "identity").strip().lower()
+                self.content = _parse_json(self.raw_body, self.media_type, encoding)
+        except UnsupportedMediaType:
+            if all(it["path"] != ["Content-Type"] for it in self.problems):
+                raise
+            self.is_body_readable = False
+        except InvalidPayload as error:
+            self.problems += error.details
+            self.is_body_readable = False
 
     def check_query(self, known: Sequence[str], *, ignores_unknown: bool) -> None:
-        """Raises InvalidPayload if a parameter is repeated or can't be decoded: parsers would read it differently.
+        """Notes each parameter that is repeated or can't be decoded: parsers would read it differently.
 
-        Also if a parameter isn't in `known`, unless unknown ones are ignored.
+        Also each that isn't in `known`, unless unknown ones are ignored.
         """
-        names = _check_query(self.scope["query_string"])
+        names, problems = _check_query(self.scope["query_string"])
         unknown = [name for name in names if name not in known and (name == DRY_RUN or not ignores_unknown)]
-        if unknown:
-            raise InvalidPayload(details=[unknown_parameter(name, known) for name in unknown])
+        self.problems += [*problems, *(unknown_parameter(name, known) for name in unknown)]
 
     # The methods below are how FastAPI reads a request.
 
@@ -152,24 +167,22 @@ def _parse_json(body: bytes, media_type: str, encoding: str) -> Any:
     return content
 
 
-def _check_query(raw: bytes) -> list[str]:
-    """Returns the names of the parameters."""
+def _check_query(raw: bytes) -> tuple[list[str], Problems]:
+    """Returns the names of the parameters, and the problems of their encoding."""
     if not raw:
-        return []
+        return [], []
     try:
         pairs = parse_pairs(raw, _MAX_QUERY_PARAMETERS)
     except ValueError:
         message = f"Percent-encode the query string as UTF-8, with at most {_MAX_QUERY_PARAMETERS} parameters."
-        raise InvalidPayload.at([], message, "query_invalid") from None
+        return [], [problem([], message, "query_invalid")]
     counts = Counter(name for name, _ in pairs)
-    for name, value in pairs:
-        if counts[name] > 1:
-            raise InvalidPayload.at([name], "This parameter is given more than once. Send it once.", "repeated")
-        if "\0" in value:
-            raise InvalidPayload.at(
-                [name], "This parameter contains the character NUL (%00). Remove it.", "query_invalid"
-            )
-    return [*counts]
+    repeated = "This parameter is given more than once. Send it once."
+    nul = "This parameter contains the character NUL (%00). Remove it."
+    return [*counts], [
+        *(problem([name], repeated, "repeated") for name, times in counts.items() if times > 1),
+        *(problem([name], nul, "query_invalid") for name, value in pairs if "\0" in value),
+    ]
 
 
 def unknown_parameter(name: str, known: Sequence[str]) -> dict[str, Any]:

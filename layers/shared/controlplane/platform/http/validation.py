@@ -4,10 +4,13 @@ A problem never contains the value that was sent, which may be a secret.
 """
 
 import re
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
-from controlplane.platform.core.errors import Problems, did_you_mean
+from pydantic import AfterValidator
+from pydantic_core import PydanticCustomError
+
+from controlplane.platform.core.errors import InvalidPayload, Problems, did_you_mean, problem
 
 # In words, by pattern.
 _PATTERNS: dict[str, str] = {}
@@ -51,26 +54,38 @@ def to_problems(errors: Any, fields: Collection[str] = ()) -> Problems:
 
     fields: those of the body, of which an unknown field may be a misspelling.
     """
+    return [_problem(error, fields, place) for place, error in enumerate(errors)]
+
+
+def checked[T](check: Callable[[str], T]) -> AfterValidator:
+    """Returns a validator that converts a text, and reports the problem of the InvalidPayload that `check` raises."""
+
+    def convert(text: str) -> T:
+        try:
+            return check(text)
+        except InvalidPayload as error:
+            (found,) = error.details
+            raise PydanticCustomError(found["code"], "{message}", {"message": found["message"]}) from None
+
+    return AfterValidator(convert)
+
+
+def suggest(message: str, word: str, names: Iterable[str], place: int) -> str:
+    """Returns the message with the name that was probably meant. place: the problem's, among those of the request."""
     # A body can have thousands of unknown fields, and each comparison takes time.
-    return [_problem(error, fields if place < _COMPARED else ()) for place, error in enumerate(errors)]
+    meant = did_you_mean(word, names) if place < _COMPARED else ""
+    return f"{message}.{meant}" if meant else message
 
 
-def _problem(error: dict[str, Any], fields: Collection[str]) -> dict[str, Any]:
+def _problem(error: dict[str, Any], fields: Collection[str], place: int) -> dict[str, Any]:
     location = error["loc"]
     path = [str(name) for name in (location[1:] if location[:1] and location[0] in _PLACES else location)]
     message = _describe(error, has_field=bool(path))
-    if meant := _find_meant(error, path, fields):
-        message = f"{message}.{meant}"
-    return {"code": error["type"], "message": message, "path": path}
-
-
-def _find_meant(error: dict[str, Any], path: list[str], fields: Collection[str]) -> str:
-    """Returns the question for the field or value that was probably meant, or an empty text."""
     if error["type"] == "extra_forbidden" and len(path) == 1:
-        return did_you_mean(path[0], fields)
-    if error["type"] == "literal_error" and isinstance(error["input"], str):
-        return did_you_mean(error["input"], _QUOTED.findall(error["ctx"]["expected"]))
-    return ""
+        message = suggest(message, path[0], fields, place)
+    elif error["type"] == "literal_error" and isinstance(error["input"], str):
+        message = suggest(message, error["input"], _QUOTED.findall(error["ctx"]["expected"]), place)
+    return problem(path, message, error["type"])
 
 
 def _describe(error: dict[str, Any], *, has_field: bool) -> str:

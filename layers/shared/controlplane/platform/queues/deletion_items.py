@@ -1,7 +1,7 @@
 """The work that a deletion leaves: what is deleted writes an item, and `cleanup` does the rest."""
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Final
 
 from controlplane.platform.core import clock
 from controlplane.platform.table import keys
@@ -9,12 +9,16 @@ from controlplane.platform.table.keys import Key
 from controlplane.platform.table.stored import OWN_KEY, SPARSE, Named, StoredItem
 from controlplane.platform.table.table import Put
 
+# Begins the subject of a repository that was unlinked from a project.
+UNLINKED: Final = "unlinked_"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeletionItem(StoredItem):
     """Cleanup that is left to do after a deletion, or after a scan that supersedes others.
 
-    subject_id: the deleted project, repository, organization, or account, or the completed scan.
+    subject_id: the deleted project, repository, organization, or account, the completed scan, or the repository that
+        was unlinked from a project, after UNLINKED.
     step: how many kinds of items are removed; None before the first page. `after` is the position in the next kind.
     final: True if everything was removed once, and is removed again for late writers.
     created_at: when the organization was created, if it is one; its audit log began then.
@@ -32,7 +36,7 @@ class DeletionItem(StoredItem):
 
 
 def work_item(subject_id: str, created_at: str | None = None, address: str | None = None) -> Put:
-    """Returns the leg that schedules the cleanup of a deleted project, repository, organization, or account.
+    """Returns the leg that schedules the cleanup of a deleted project, repository, organization, or account, or a link.
 
     For a completed scan, it schedules the expiry of the findings of the scans it supersedes.
     """

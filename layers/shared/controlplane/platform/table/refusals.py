@@ -43,7 +43,9 @@ _DETAILS = (
     "reason",
     "remainingCredits",
     "requiredCredits",
+    "requiredRole",
     "requiredScope",
+    "role",
     "scanId",
     "scope",
     "status",
@@ -128,11 +130,6 @@ def _note_full(key: Key) -> None:
     if any(keys.minute_of_refusals(other) != minute for other in _full):
         _full.clear()
     _full.add(key)
-
-
-def forget_full() -> None:
-    """Forgets which items are full, as in a new environment."""
-    _full.clear()
 
 
 def find(owner_id: str, request_id: str, began: float) -> Mapping[str, Any] | None:

@@ -4,7 +4,8 @@ Each builder has an example item above it. Other modules import the package, and
 
     accounts     USER, EMAIL, IDENTITY, BLOCKS, CREDENTIALS, TH (tokens by hash), DC and UC (devices), FAMILY
                  ORG, SLUG, INVITEE, KH (keys by hash), AUDITLOG
-    findings     SCAN, REPO, INSTALLATION, GITHUBSTATE, ISSUEATTEMPTS, SCANQUEUE, SCANSCHEDULE, SCANWATCH
+    findings     SCAN, REPO, INSTALLATION, GITHUBSTATE, ISSUEATTEMPTS, SCANQUEUE, SCANSCHEDULE, SCANWATCH, ADVISORIES,
+                 LATESTSCANS
     operations   IP, RATE, REFUSALS, TRIES, IDEMPOTENCY, OUTBOX, DELETIONS, SWEEP, WAITSLOT, WORKERS, DELIVERY,
                  HOSTLIMIT, MAILS, MAILTO, FEEDBACK…
 

@@ -241,17 +241,23 @@ def audit_run(organization_id: str, project_local: str, audit_id: str, run: str)
     return Key(organization_pk(organization_id), f"AUDITRUN#{project_local}#{audit_id}#{run}")
 
 
-# `name` to `revision` are set once the runtime has seen the vendor, `state` and later once a person has decided.
+VENDOR_PREFIX = "VENDOR#"
+
+
+# `inboxItemId` to `revision` are set once the runtime has seen the vendor, `code` once a scan has, with the name and
+# the category if they are missing, and `state` and later once a person has decided.
 # {pk: ORG#org_2f…, sk: VENDOR#01j…#segment, vendorId: segment, projectId: prj_2f…, reviewState: accepted,
-#  name: Segment, domain: segment.com, category: analytics, inboxItemId: inb_2f…, firstSeenAt: 2026-…,
+#  name: Segment, category: analytics, inboxItemId: inb_2f…, domain: segment.com, firstSeenAt: 2026-…,
 #  lastSeenAt: 2026-…, beforeConsent: false, evidence: [{description: …, url: https://…, seenAt: 2026-…}], revision: 7,
+#  code: [{repositoryId: rep_2f…, repositoryName: shop, scanId: scn_2f…, scannedAt: 2026-…, treeUrl: https://…,
+#          places: [{path: index.html, gated: false}, {path: package.json, package: "@segment/analytics-next"}]}],
 #  state: approved, decidedBy: usr_8k…, decidedAt: 2026-…}
 def vendor(organization_id: str, project_local: str, vendor_id: str) -> Key:
     return Key(organization_pk(organization_id), f"{vendor_prefix(project_local)}{vendor_id}")
 
 
 def vendor_prefix(project_local: str) -> str:
-    return f"VENDOR#{project_local}#"
+    return f"{VENDOR_PREFIX}{project_local}#"
 
 
 # An endpoint that webhooks are sent to. The secrets are encrypted.

@@ -30,7 +30,8 @@ SCAN_REQUEST_PREFIX = "SCANREQ#"
 # {pk: ORG#org_2f…, sk: INBOX#8c4…, itemId: inb_2f…, title: Segment loads before consent, summary: …, priority: P1,
 #  status: open, source: runtime, projectId: prj_2f…, repositoryName: null, updatedAt: 2026-…, version: 9b1c…,
 #  githubIssue: {number: 7, url: https://…, createdAt: 2026-…}, statusAt: 2026-…, statusReason: null, statusBy: usr_8k…,
-#  resolvedBy: {scanId: scn_2f…, observedAt: 2026-…, attempt: 1}, observedAt: 2026-…, repositoryId: null,
+#  dismissedUntil: null, resolvedBy: {scanId: scn_2f…, observedAt: 2026-…, attempt: 1}, observedAt: 2026-…,
+#  repositoryId: null,
 #  decisions: [{vendorId: segment, state: approved, decidedAt: 2026-…}],
 #  lockedFindings: {scanId: scn_2f…, newCount: 12, unlockCredits: 50},
 #  ruleId: null, description: …, remediation: …, references: […], evidence: [{…}],
@@ -150,6 +151,28 @@ def finding_prefix(attempt: int) -> str:
 #  path: package.json}], hosts: [], loadingFiles: 2}], truncated: false}
 def scan_inventory(scan_id: str) -> Key:
     return Key(scan_pk(scan_id), "INVENTORY")
+
+
+# A project's latest scan of the repository's production branch.
+# {pk: LATESTSCANS#17, sk: rep_2f…#01j…, projectId: prj_2f…, scanId: scn_2f…}
+def latest_scan(repository_id: str, project_local: str) -> Key:
+    return Key(latest_scans_pk(repository_id), f"{repository_id}#{project_local}")
+
+
+def latest_scans_pk(repository_id: str) -> str:
+    return f"LATESTSCANS#{shard_of(repository_id, shards.LATEST_SCANS)}"
+
+
+LATEST_SCANS_PKS = tuple(f"LATESTSCANS#{shard}" for shard in range(shards.LATEST_SCANS))
+
+
+# A repository whose latest scans are to be compared with the list of advisories. Each event has another `change`.
+# {pk: ADVISORIES#17, sk: rep_2f…, change: 01j…}
+def due_comparison(repository_id: str) -> Key:
+    return Key(f"ADVISORIES#{shard_of(repository_id, shards.ADVISORIES)}", repository_id)
+
+
+ADVISORIES_PKS = tuple(f"ADVISORIES#{shard}" for shard in range(shards.ADVISORIES))
 
 
 # A finding of a repository, over all scans. `place` is the fingerprint of its current place if it has moved. `gone`

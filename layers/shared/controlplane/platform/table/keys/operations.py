@@ -109,6 +109,11 @@ def sweep_position(step: str) -> Key:
     return Key(f"SWEEP#{step}", "POSITION")
 
 
+# The edition of the list of advisories with which all repositories are compared, and up to where they are due for it.
+# {pk: SWEEP#MatchedRepositories, sk: EDITION, edition: 5f0c…, partitions: 17, after: rep_2f…#01j…}
+ADVISORIES_EDITION = Key("SWEEP#MatchedRepositories", "EDITION")
+
+
 # A feedback report. The sort key is derived from the caller and the content.
 # {pk: FEEDBACK#2026-03-04#17, sk: 7k3m9q…, reference: FDB-20260304-7K3M9Q-…, callerId: usr_8k…, category: bug,
 #  surface: api, message: …, createdAt: 2026-…, expiresAt: 1807160767}

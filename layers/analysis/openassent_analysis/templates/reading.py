@@ -1,0 +1,24 @@
+"""Reads a template of any language."""
+
+from __future__ import annotations
+
+from openassent_analysis.templates import delimited, indented, scriptlets
+from openassent_analysis.templates.attributes import read_attributes
+from openassent_analysis.templates.dialects import dialect_of
+from openassent_analysis.templates.markup import Markup, Template
+
+
+def read_template(path: str, text: str) -> Template | None:
+    """Returns the HTML that a file writes into pages, or None if all of it is code of a language with a grammar."""
+    dialect = dialect_of(path)
+    if dialect is None:
+        return None
+    markup = Markup(text)
+    if dialect.in_strings:
+        scriptlets.read_strings(markup)
+    elif dialect.indented:
+        indented.read(markup, dialect.indented)
+    else:
+        delimited.read(markup, dialect)
+    read_attributes(markup)
+    return markup.template()

@@ -1,0 +1,118 @@
+"""A repository's `.assent.yml` decides what is read and reported. A wrong one is refused with line and key."""
+
+import pytest
+
+import openassent_analysis
+from analysis_testing.in_process import in_process
+from openassent_analysis import Limits
+from openassent_analysis.project_file import InvalidProjectFile, read_project_file
+from openassent_analysis.sandbox import Sandbox
+from openassent_analysis.selection import Selection
+
+_HOTJAR = '<script src="https://static.hotjar.com/c/hotjar-1.js"></script>'
+_OWN = '<script src="https://metrics.acme-example.io/a.js"></script>'
+_VENDOR = "{id: acme-metrics, name: Acme Metrics, category: analytics, domains: [metrics.acme-example.io]}"
+
+
+def read(text: str) -> Selection:
+    return read_project_file(text.encode(), in_process(Limits()))
+
+
+def scan(tmp_path, files, settings):
+    for path, text in files.items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(text)
+    return openassent_analysis.analyze_folder(tmp_path, in_process(Limits()), Limits(), selection=read(settings))
+
+
+class TestReading:
+    @pytest.mark.parametrize("text", ["", "# Nothing yet\n", "exclude:\nseverity:\n", "---\n{}\n"])
+    def test_a_file_without_settings_selects_everything(self, text):
+        assert read(text) == Selection()
+
+    def test_all_settings_are_read(self):
+        found = read(
+            "exclude: [old/]\ninclude: ['demo/']\nseverity: {analytics-loaded: low, widget-loaded: off}\n"
+            f"vendors: [{_VENDOR}]\naccept:\n- {{vendor: acme-metrics, reason: Ours}}\n"
+            "- {vendor: hotjar, reason: Known}\n"
+        )
+        assert (found.exclude, found.include) == (("old/",), ("demo/",))
+        assert found.severities == {"analytics-loaded": "low", "widget-loaded": "off"}
+        assert [it.id for it in found.vendors] == ["acme-metrics"]
+        assert found.accepted == {"acme-metrics": "Ours", "hotjar": "Known"}
+
+    @pytest.mark.parametrize(
+        ("text", "said"),
+        [
+            ("exclude: old/", "line 1: exclude: it must be a list"),
+            ("\nexclude:\n  - a\n  - '!b'\n", "line 4: exclude.1: globs that begin with !"),
+            ("exlude: [a]", "line 1: exlude: there is no such key"),
+            ("severity:\n  no-such-rule: off\n", "line 2: severity.no-such-rule: there is no such rule"),
+            ("severity:\n  analytics-loaded: urgent\n", "line 2: severity.analytics-loaded: it must be one of off,"),
+            ("accept:\n- vendor: no-such\n  reason: Ours\n", "line 2: accept.0.vendor: there is no such vendor"),
+            ("accept:\n- vendor: hotjar\n", "line 2: accept.0.reason: it is missing"),
+            (f"vendors:\n- {_VENDOR.replace('analytics', 'magic')}", "line 2: vendors.0.category: it must be one of"),
+            (
+                f"vendors:\n- {_VENDOR.replace('acme-example.io', '<b>')}",
+                "line 2: vendors.0.domains.0: it isn't a domain",
+            ),
+            ("- a", "line 1: it must have keys and values"),
+            ("a: {", "isn't valid YAML"),
+            ("exclude: &a [b]\ninclude: *a\n", "line 2: include: aliases aren't supported"),
+            ("exclude: [a]\nexclude: [b]\n", "line 2: exclude: the key isn't a name, or is there twice"),
+            ("exclude: [[[[[a]]]]]", "nested too deep"),
+            ("exclude: [a]\n---\nexclude: [b]\n", "more than one document"),
+            (f"exclude: [{'a, ' * 201}]", "exclude: it has more than 200 entries"),
+            ("# " + "a" * 66_000, "more than 64 KB"),
+        ],
+    )
+    def test_what_is_wrong_is_said_with_line_and_key(self, text, said):
+        with pytest.raises(InvalidProjectFile) as refused:
+            read(text)
+        assert said in str(refused.value)
+
+    @pytest.mark.parametrize("text", ["[" * 60_000, "- " * 30_000, "{a: " * 15_000, "? " * 30_000, "\0", "\xff"])
+    def test_hostile_files_are_refused(self, text):
+        with Sandbox(Limits()) as sandbox, pytest.raises(InvalidProjectFile):
+            read_project_file(text.encode("latin-1"), sandbox.examine)
+
+
+class TestScanning:
+    def test_a_rule_that_is_off_suppresses_its_findings(self, tmp_path):
+        found = scan(tmp_path, {"a.html": _HOTJAR}, "severity: {session-replay-loaded: off}")
+        assert not found.findings
+        assert [(it.finding.rule_id, it.suppression.kind) for it in found.suppressed] == [
+            ("session-replay-loaded", "rule")
+        ]
+
+    def test_a_severity_changes_the_priority(self, tmp_path):
+        found = scan(tmp_path, {"a.html": _HOTJAR}, "severity: {session-replay-loaded: low}")
+        assert {it.rule_id: (it.severity, it.priority) for it in found.findings}["session-replay-loaded"] == (
+            "low",
+            "P3",
+        )
+
+    def test_an_accepted_vendor_suppresses_its_loads_and_no_others(self, tmp_path):
+        files = {"a.html": _HOTJAR, "b.html": "<script src='https://www.google-analytics.com/a.js'></script>"}
+        found = scan(tmp_path, files, "accept: [{vendor: hotjar, reason: 'See DPO-12'}]")
+        assert {it.location.path for it in found.findings} == {"b.html"}
+        [suppressed] = found.suppressed
+        assert (suppressed.finding.vendor_id, suppressed.suppression) == ("hotjar", ("vendor", "See DPO-12"))
+
+    def test_a_vendor_of_ones_own_is_found_by_its_domain_and_package(self, tmp_path):
+        files = {"a.html": _OWN, "b.js": "import m from 'acme-metrics-js'; m.init('a')"}
+        assert "analytics-loaded" not in {it.rule_id for it in scan(tmp_path, files, "").findings}
+        vendor = _VENDOR.replace("]}", "], packages: [acme-metrics-js]}")
+        found = scan(tmp_path, files, f"vendors: [{vendor}]")
+        titles = {(it.location.path, it.vendor_id) for it in found.findings if it.category == "trackers"}
+        assert titles == {("a.html", "acme-metrics"), ("b.js", "acme-metrics")}
+        assert found.loads.keys() == {"acme-metrics"}
+        # The next scan in this process has another project.
+        assert "acme-metrics" not in scan(tmp_path, files, "").loads
+
+    def test_excluded_and_included_files(self, tmp_path):
+        files = {"a.html": _HOTJAR, "old/b.html": _HOTJAR, "demo/c.html": _HOTJAR, "tests/d.html": _HOTJAR}
+        files["package.json"] = "{}"
+        found = scan(tmp_path, files, "exclude: [old/]\ninclude: [demo/]")
+        assert {it.location.path for it in found.findings} == {"a.html", "demo/c.html"}
+        assert found.skipped == {"excluded": 1, "test or example": 1}

@@ -1,0 +1,69 @@
+"""A dismissal can have an end: the first observation at that time or later opens the finding again."""
+
+import pytest
+
+from controlplane.findings import inbox
+from tests.functional.inbox.conftest import Organization, publish
+from tests.support.world import World
+
+_END = "2026-03-05T00:00:00.000Z"
+_BEFORE, _AFTER = "2026-03-04T23:59:59.999Z", "2026-03-05T00:00:00.000Z"
+
+
+def dismissed(acme: Organization, world: World, **changes):
+    found = world.discovery(acme.company, acme.connect())
+    item = publish(found, **changes)
+    reply = acme.change(item, "dismissed", reason="The page goes in March", until="2026-03-05T01:00:00+01:00")
+    assert reply.status == 200
+    return found, inbox.get_item(item.item_id)
+
+
+def test_it_is_shown_until_the_next_change_of_status(acme, world):
+    _, item = dismissed(acme, world)
+    assert acme.get(item)["dismissedUntil"] == _END
+    assert item.history[-1].until == _END
+    acme.change(item, "dismissed")
+    assert acme.get(item)["dismissedUntil"] is None
+
+
+def test_a_repeated_request_writes_nothing_and_another_end_is_a_change(acme, world):
+    _, item = dismissed(acme, world)
+    first = acme.change(item, "dismissed", until="2027-01-01T00:00:00Z")
+    assert (first.status, first.data["version"] == item.version) == (200, False)
+    assert acme.change(item, "dismissed", until="2027-01-01T00:00:00Z").data == first.data
+    assert acme.change(item, "dismissed", until="2028-01-01T00:00:00Z").status == 409
+
+
+@pytest.mark.parametrize(("observed_at", "status"), [(_BEFORE, "dismissed"), (_AFTER, "open")])
+def test_the_next_observation_after_the_end_opens_the_finding(acme, world, observed_at, status):
+    found, item = dismissed(acme, world)
+    publish(found, observed_at=observed_at)
+    current = inbox.get_item(item.item_id)
+    assert current.status == status
+    assert current.dismissed_until == (_END if status == "dismissed" else None)
+
+
+def test_without_an_end_and_for_a_settled_finding_it_lasts(acme, world):
+    found, item = dismissed(acme, world)
+    publish(found, observed_at=_AFTER, settled=True)
+    assert inbox.get_item(item.item_id).status == "dismissed"
+    acme.move(item, "dismissed")
+    publish(found, observed_at="2026-03-06T00:00:00.000Z")
+    assert inbox.get_item(item.item_id).status == "dismissed"
+
+
+@pytest.mark.parametrize(
+    "body", [{"status": "accepted", "until": "2027-01-01T00:00:00Z"}, {"status": "dismissed", "until": "2027-01-01"}]
+)
+def test_returns_400_for_another_status_and_for_a_day_without_a_time(acme, body):
+    item = acme.find()
+    assert acme.change(item, **body).status == 400
+    assert inbox.get_item(item.item_id).status == "open"
+
+
+def test_each_of_several_dismissals_has_its_own_end(acme):
+    items = [acme.find(identity=(name,)) for name in ("a", "b")]
+    changes = [{"id": it.item_id, "status": "dismissed", "version": it.version} for it in items]
+    reply = acme.change_all({**changes[0], "until": "2027-01-01T00:00:00Z"}, changes[1])
+    assert [it["statusCode"] for it in reply.data["results"]] == [200, 200]
+    assert [inbox.get_item(it.item_id).dismissed_until for it in items] == ["2027-01-01T00:00:00.000Z", None]

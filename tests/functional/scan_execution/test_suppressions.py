@@ -1,0 +1,114 @@
+"""Findings that a comment or the repository's `.assent.yml` suppresses are counted, and aren't in the inbox."""
+
+import pytest
+
+from controlplane.code_host import repositories
+from controlplane.code_host.items import Link
+from controlplane.scans.history import list_history
+from tests.functional.scan_execution.repeated_scans import GA, HOTJAR, found_by, page
+
+_SILENT = "<!-- assent-ignore: analytics-loaded -- Only counts, see DPO-12 -->\n"
+_OWN = '<script src="https://metrics.acme-example.io/a.js"></script>\n'
+_VENDORS = (
+    "vendors:\n- {id: acme-metrics, name: Acme Metrics, category: analytics, domains: [metrics.acme-example.io]}\n"
+)
+
+
+def settings(text):
+    return {".assent.yml": text}
+
+
+class TestAComment:
+    def test_suppresses_a_finding_which_is_counted(self, audit):
+        done = audit.scan({"a.html": page(_SILENT + GA, HOTJAR)})
+        assert (done.issue_count, done.finding_count) == (1, 1)
+        assert audit.statuses() == {"Hotjar": "open"}
+        assert done.coverage.suppressed == {"comment": {"analytics-loaded": 1}}
+        assert done.coverage.notes == ()
+
+    def test_resolves_the_open_item_with_its_reason_and_removing_it_opens_the_item_again(self, audit, story):
+        silent = {"a.html": page(_SILENT + GA)}
+        story({"a.html": page(GA)}, silent, silent, {"a.html": page(GA)}, silent)
+        assert story.statuses == ["open", "resolved", "resolved", "open", "resolved"]
+        item = audit.item()
+        assert item.status_reason == "A comment in the code suppresses it: Only counts, see DPO-12"
+        assert item.resolved_by == story.scan.scan_id
+
+    def test_keeps_a_persons_decision(self, story):
+        story({"a.html": page(GA)}, "dismissed", {"a.html": page(_SILENT + GA)})
+        assert story.statuses == ["open", "dismissed", "dismissed"]
+
+    def test_isnt_a_fix(self, audit):
+        audit.scan({"a.html": page(GA)})
+        assert audit.scan({"a.html": page(_SILENT + GA)}).comparison.fixed_count == 0
+
+    def test_suppresses_one_of_two_findings_with_the_same_code(self, audit):
+        audit.scan({"a.html": page(GA), "b.html": page(GA)})
+        audit.scan({"a.html": page(_SILENT + GA), "b.html": page(GA)})
+        assert {(it.path, it.status) for it in audit.items()} == {("a.html", "resolved"), ("b.html", "open")}
+
+    def test_without_a_reason_is_a_note_and_the_finding_stays(self, audit):
+        done = audit.scan({"a.html": page("<!-- assent-ignore: analytics-loaded -->\n" + GA)})
+        assert audit.statuses() == {"Google Analytics": "open"}
+        assert done.coverage.suppressed == {}
+        [note] = done.coverage.notes
+        assert note.startswith("a.html, line 3: An assent-ignore comment has no effect without a reason.")
+
+
+class TestTheRepositorysSettings:
+    def test_accept_a_vendor_and_turn_a_rule_off(self, audit):
+        text = "accept: [{vendor: hotjar, reason: Only for staff}]\nseverity: {analytics-loaded: off}\n"
+        audit.scan({"a.html": page(GA, HOTJAR)})
+        done = audit.scan({**settings(text), "a.html": page(GA, HOTJAR)})
+        assert done.issue_count == 0
+        assert done.coverage.suppressed == {"vendor": {"session-replay-loaded": 1}, "rule": {"analytics-loaded": 1}}
+        assert {it.title.partition(" is ")[0]: it.status_reason for it in audit.items()} == {
+            "Google Analytics": ".assent.yml suppresses it: The rule is off.",
+            "Hotjar": ".assent.yml accepts the vendor: Only for staff",
+        }
+
+    def test_exclude_and_include_files(self, audit):
+        files = {"a.html": page(GA), "old/b.html": page(HOTJAR)}
+        audit.scan(files)
+        done = audit.scan({**settings("exclude: [old/]\ninclude: [tests/]\n"), **files, "tests/c.html": page(GA)})
+        assert {it.location.path for it in found_by(done)} == {"a.html", "tests/c.html"}
+        assert done.coverage.skipped["excluded"] == 1
+        assert {it.path: it.status for it in audit.items()} == {
+            "a.html": "open",
+            "old/b.html": "resolved",
+            "tests/c.html": "open",
+        }
+
+    def test_name_vendors_of_ones_own(self, audit, repository):
+        done = audit.scan({**settings(_VENDORS), "a.html": page(_OWN)})
+        [finding] = found_by(done)
+        assert [(it.id, it.name) for it in finding.vendors] == [("acme-metrics", "Acme Metrics")]
+        assert audit.statuses() == {"Acme Metrics": "open"}
+        assert "acme-metrics" not in {
+            vendor.id for it in found_by(audit.scan({"a.html": page(_OWN)})) for vendor in it.vendors
+        }
+
+    @pytest.mark.parametrize("text", ["severity: {no-such-rule: off}\n", "exclude: [", "- " * 30_000])
+    def test_that_are_wrong_are_a_note_and_change_nothing(self, audit, text):
+        done = audit.scan({**settings(text), "a.html": page(GA)})
+        assert audit.statuses() == {"Google Analytics": "open"}
+        [note] = done.coverage.notes
+        assert note.startswith(".assent.yml")
+        assert note.endswith("The scan ignored it.")
+
+    def test_that_are_too_large_change_nothing(self, audit):
+        done = audit.scan({**settings("# " + "a" * 70_000), "a.html": page(GA)})
+        assert done.coverage.notes == (".assent.yml can't be read: too large. The scan ignored it.",)
+
+    def test_apply_to_a_linked_folder_although_they_are_outside_of_it(self, audit, repository):
+        repositories.link_project(repository.repository_id, Link(repository.links[0].project_id, None, "web", False))
+        done = audit.scan({**settings("exclude: [web/old/]\n"), "web/a.html": page(GA), "web/old/b.html": page(GA)})
+        assert {it.location.path for it in found_by(done)} == {"web/a.html"}
+
+
+def test_the_history_of_a_suppressed_finding_says_that_it_is_gone(audit, repository):
+    audit.scan({"a.html": page(GA)})
+    done = audit.scan({"a.html": page(_SILENT + GA)})
+    [known] = list_history(repository.repository_id).values()
+    assert known.gone.scan_id == done.scan_id
+    assert not known.unsettled
