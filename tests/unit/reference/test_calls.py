@@ -4,8 +4,10 @@ import json
 import os
 import shlex
 from collections.abc import Callable, Iterator
-from functools import cache, partial
+from contextlib import ExitStack, contextmanager
+from functools import partial
 from typing import Any
+from unittest.mock import patch
 
 import httpx
 import pytest
@@ -46,28 +48,31 @@ def leaves(command: Any) -> Iterator[Any]:
             yield from leaves(part)
 
 
-@cache
-def program() -> tuple[Any, list[dict[str, Any]]]:
-    """Returns the command line, and the parameters that its commands got, without their defaults. They do nothing."""
+COMMAND_LINE: Any = get_command(app)
+
+
+@contextmanager
+def recorded() -> Iterator[list[dict[str, Any]]]:
+    """Yields the parameters that commands get in the block, without their defaults. The commands do nothing."""
     found: list[dict[str, Any]] = []
 
     def record(leaf: Any) -> Callable[..., None]:
         defaults = {it.name: it.default for it in leaf.params}
         return lambda **values: found.append({name: it for name, it in values.items() if it != defaults[name]})
 
-    root = get_command(app)
-    for leaf in leaves(root):
-        leaf.callback = record(leaf)
-    return root, found
+    # Other tests run the same commands.
+    with ExitStack() as patches:
+        for leaf in leaves(COMMAND_LINE):
+            patches.enter_context(patch.object(leaf, "callback", record(leaf)))
+        yield found
 
 
 def parsed(text: str) -> set[str]:
     """Returns the values in the command. Doesn't run it, and fails if the command line refuses it."""
-    root, found = program()
-    found.clear()
     name, *words = shlex.split(text.replace("\\\n", ""))
     assert name == "assent"
-    root.main(words, standalone_mode=False)
+    with recorded() as found:
+        COMMAND_LINE.main(words, standalone_mode=False)
     (parameters,) = found
     values = [it for value in parameters.values() for it in (value if isinstance(value, list | tuple) else [value])]
     return {it for it in values if isinstance(it, str)}
@@ -94,8 +99,8 @@ class TestPrograms:
     def test_each_calls_its_operation(self, name, monkeypatch, capsys):
         service = DocumentedService()
         client = partial(openassent.Assent, transport=httpx.MockTransport(service))
-        with monkeypatch.context() as patch:
-            patch.setattr(openassent, "Assent", client)
+        with monkeypatch.context() as patched:
+            patched.setattr(openassent, "Assent", client)
             exec(FORMS[name]["Python"], {})
         assert {*service.called} == {calls.SUCCESSORS.get(name, name)}
         assert capsys.readouterr().out
