@@ -27,6 +27,8 @@ PUBLIC = {
     "GET /openapi.json",
     "GET /.well-known/oauth-authorization-server",
     "GET /.well-known/agent-feedback.json",
+    "GET /.well-known/oauth-protected-resource",
+    "GET /.well-known/security.txt",
     "POST /v1/auth/device/code",
     "POST /v1/auth/device/token",
     "POST /v1/auth/device/revoke",
@@ -41,7 +43,10 @@ PUBLIC = {
     "GET /llms.txt",
 }
 # Pages that don't require a session.
-OPEN_PAGES = {"GET /", "GET /sign-in", "GET /sign-in/callback", "GET /signed-out"}
+OPEN_PAGES = {
+    *("GET /", "GET /login", "GET /sign-in", "GET /sign-in/callback", "GET /sign-up", "GET /signed-out"),
+    *("GET /pricing", "GET /status", "POST /check"),
+}
 # Links in emails, which stop further ones without a session. The links are signed, and requests are counted.
 UNSUBSCRIPTIONS = {
     "GET /account/unsubscribe/{link}",

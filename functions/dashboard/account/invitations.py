@@ -18,6 +18,7 @@ from controlplane.platform.http.app import ControlRouter
 from controlplane.platform.http.pagination import CursorCodec
 from dashboard.pages import page, redirect
 from dashboard.parameters import Anyone, SignedIn, Submits
+from dashboard.visitors.pages import welcome
 
 router = ControlRouter(tags=["Pages"], include_in_schema=False)
 
@@ -34,7 +35,7 @@ _DONE = {
 async def show_overview(session: Anyone) -> Response:
     """Shows the user's organizations and pending invitations, or a welcome page if signed out."""
     if session.access is None:
-        return page("welcome", session)
+        return welcome(session)
     received = invitees.list_received(session.profile, ON_OVERVIEW)
     return page("overview", session, current="/", received=received)
 

@@ -80,7 +80,7 @@ def addresses_of(made: PopulatedOrganization, invitation_id: str) -> list[str]:
         if operation.method == "GET"
         and operation.path not in _ELSEWHERE
         and (session := operation.requires_session) is not None
-        and not session.negotiated
+        and session.dialect is not None
     ]
     here = f"/organizations/{made.company.slug}"
     return [*addresses, f"{here}/scans/{made.request_id}", *(f"{here}/inbox/{item_id}" for item_id in findings)]
