@@ -50,7 +50,6 @@ def describe_protected_resource() -> dict[str, Any]:
     return {
         "resource": server["issuer"],
         "authorization_servers": [server["issuer"]],
-        "scopes_supported": server["scopes_supported"],
         "bearer_methods_supported": ["header"],
         "resource_name": settings.service_brand.capitalize(),
         "resource_documentation": server["service_documentation"],

@@ -41,7 +41,10 @@ EXCEPTIONS: dict[str, tuple[int, str]] = {
 }
 NOTE = web_session.cookie_name("user")
 # These lead to GitHub and back from it.
-_ELSEWHERE = {"/organizations/{organizationSlug}/github", "/github/callback", "/sign-in", "/sign-in/callback"}
+_ELSEWHERE = {
+    *("/organizations/{organizationSlug}/github", "/github/callback"),
+    *("/sign-in", "/sign-in/callback", "/sign-up"),
+}
 
 
 @pytest.fixture
@@ -155,6 +158,7 @@ class Forms:
 
 OWN_FORMS: dict[str, Callable[[Forms, str], Callable[[], Reply]]] = {
     "POST /account/delete": Forms.deleted,
+    "POST /check": lambda forms, path: forms.send(path, code="<p>"),
     "POST /account/notifications": Forms.company,
     "POST /account/notifications/resume": Forms.send,
     "POST /account/unsubscribe/{link}": Forms.unsubscribed,

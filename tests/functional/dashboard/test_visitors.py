@@ -119,7 +119,9 @@ class TestCheck:
         monkeypatch.setitem(settings.__dict__, "account_concurrency", 10)
         with checking.waiting.slot(60):
             assert check(browser, HOTJAR).status == 503
-        monkeypatch.setattr("dashboard.visitors.pages.check_code", lambda _: SimpleNamespace(found=(), lines=1, unread=None))
+        monkeypatch.setattr(
+            "dashboard.visitors.pages.check_code", lambda _: SimpleNamespace(found=(), lines=1, unread=None)
+        )
         shown = [check(browser, "x") for _ in range(6)]
         assert [it.status for it in shown] == [200] * 5 + [429]
         assert "Too many requests" in text_of(shown[-1])

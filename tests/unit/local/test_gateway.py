@@ -84,8 +84,8 @@ class TestRoutes:
     def test_a_response_to_head_has_no_body(self):
         assert [Function().send("HEAD", path).body for path in ("/v1/projects", "/v1/nothing")] == [b"", b""]
 
-    def test_an_unknown_path_with_a_token_is_another_type_of_response(self):
-        assert is_own(Function().send("GET", "/v1/nothing", [("authorization", "Bearer x")]), "DEFAULT_4XX")
+    def test_an_unknown_method_with_a_token_is_another_type_of_response(self):
+        assert is_own(Function().send("POST", "/health", [("authorization", "Bearer x")]), "DEFAULT_4XX")
 
 
 class TestEvents:

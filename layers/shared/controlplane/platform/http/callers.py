@@ -118,7 +118,17 @@ class RequestState:
     warnings: the unknown fields of the body, which a success names, too.
     """
 
-    __slots__ = ("caller", "deprecations", "dialect", "is_dry_run", "look", "operation", "request_id", "scope", "warnings")
+    __slots__ = (
+        "caller",
+        "deprecations",
+        "dialect",
+        "is_dry_run",
+        "look",
+        "operation",
+        "request_id",
+        "scope",
+        "warnings",
+    )
 
     def __init__(self, scope: Scope, request_id: str) -> None:
         self.scope = scope
