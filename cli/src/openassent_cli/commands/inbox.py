@@ -32,9 +32,11 @@ def list_items(
     since: Annotated[
         Duration | None, typer.Option(help="Only what changed in the last while, such as 7d.", parser=Duration)
     ] = None,
+    search: Annotated[str | None, typer.Option(help="Words that findings contain.")] = None,
+    sort: Annotated[str, typer.Option(help="priority, or updated for the last change first.")] = "priority",
     limit: Limit = DEFAULT_LIMIT,
 ) -> None:
-    """List findings."""
+    """List findings, the most urgent first."""
     with invocation().client() as client:
         items = client.inbox.list(
             status=None if status == "all" else status,
@@ -44,6 +46,8 @@ def list_items(
             repository_id=repository_id(client, repo) if repo else None,
             vendor_id=vendor,
             since=since.ago() if since else None,
+            q=search,
+            sort=sort,
         )
         show_list(
             items,
