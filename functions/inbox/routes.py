@@ -98,7 +98,8 @@ Words = Annotated[
 SortQuery = Annotated[
     Sort,
     Query(
-        description="`updated`: most recently updated first. `priority`: P0 first, no priority last, then `updated`."
+        description="`updated`: most recently updated first. `priority`: P0 first, no priority last, then `updated`.",
+        examples=["priority"],
     ),
 ]
 

@@ -159,7 +159,9 @@ def _print_evidence(evidence: "Evidence") -> None:
     if location:
         line = f":{location.start_line}" if location.start_line else ""
         print_text(Text(f"{printable_line(location.path)}{line}", style="cyan"))
-        if location.snippet:
-            print_code(location.snippet, location.path.rpartition(".")[2], location.start_line)
+        language, start = location.path.rpartition(".")[2], location.start_line or 0
+        if location.lines:
+            own = range(start, (location.end_line or start) + 1)
+            print_code("\n".join(it.text for it in location.lines), language, location.lines[0].number, marked=own)
     if evidence.url:
         print_text(Text(printable(evidence.url), style="dim"))
