@@ -60,6 +60,7 @@ CASES = [
         then=("api GET /v1/audit-log", "website.delete"),
     ),
     Case("vendor list shop", ("segment\tSegment\tanalytics\tsuggested\t2026-03-04T05:00:00.000Z",)),
+    Case("vendor table shop", ("| Vendor | Purpose", "without a decision (Segment)")),
     Case("vendor approve shop segment", ("Approved segment.",), then=("vendor list shop", "accepted")),
     Case("vendor ignore shop segment", ("Ignored segment.",), then=("vendor list shop", "rejected")),
     Case("repo list", ("acme/shop\tmain\tshop\tyes\trep_", "acme/blog\tmain\t\tyes\trep_")),
