@@ -45,6 +45,10 @@ _DONE = {
 }
 
 
+# Once a scan has ended, its page doesn't confirm its start anymore.
+_DONE_LATER = {code: text for code, text in _DONE.items() if code != "started"}
+
+
 # How many findings the previous pages showed.
 AfterFinding = Annotated[int, Query(ge=0, le=10_000)]
 
@@ -235,7 +239,7 @@ def _scan(session: WebSession, scan_id: str, after: int = 0, failure: ApiError |
         "scan",
         session,
         failure,
-        done=_DONE,
+        done=_DONE if report.scan.is_open else _DONE_LATER,
         **report._asdict(),
         first=after + 1,
         next_after=last if report.found and last < report.scan.visible_count else None,
