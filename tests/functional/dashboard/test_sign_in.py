@@ -50,20 +50,20 @@ def _token(header: dict, claims: dict, sign: Callable[[bytes], bytes]) -> str:
 
 class TestSignUp:
     @each(
-        "metadata, is_cognito, path, prompt",
+        "metadata, expected",
         [
-            ({}, False, "", None),
-            ({"prompt_values_supported": ["login", "create"]}, False, "", "create"),
-            ({}, True, "/signup", None),
+            ({}, ("", None)),
+            ({"prompt_values_supported": ["login", "create"]}, ("", "create")),
+            ({}, ("/signup", None)),
         ],
     )
     def test_it_begins_at_the_form_for_a_new_account_if_the_issuer_has_one(
-        self, browser, issuer, monkeypatch, metadata, is_cognito, path, prompt
+        self, browser, issuer, monkeypatch, metadata, expected
     ):
-        monkeypatch.setattr("dashboard.access.sign_in._providers", {})
+        path, prompt = expected
         sign_in_path = urlsplit(begin(browser)).path
         issuer.metadata = metadata
-        if is_cognito:
+        if path:
             issuer.metadata = {"authorization_endpoint": f"{issuer.url}/oauth2/authorize"}
             monkeypatch.setattr("dashboard.access.provider._COGNITO", "127.0.0.1")
         monkeypatch.setattr("dashboard.access.sign_in._providers", {})
