@@ -38,8 +38,8 @@ AdminSees = Annotated[WebSession, RequiresSession(_LOOK, role="admin")]
 AdminSubmits = Annotated[WebSession, RequiresSession(_LOOK, role="admin", form=True)]
 OwnerSees = Annotated[WebSession, RequiresSession(_LOOK, role="owner")]
 OwnerSubmits = Annotated[WebSession, RequiresSession(_LOOK, role="owner", form=True)]
-# A form that names up to 50 items, each in a field of its own.
-MemberSubmitsMany = Annotated[WebSession, RequiresSession(_LOOK, role="member", form=True, most_fields=64)]
+# A form that names items, each in a field of its own: up to 100 findings and their groups, or 50 others.
+MemberSubmitsMany = Annotated[WebSession, RequiresSession(_LOOK, role="member", form=True, most_fields=256)]
 AdminSubmitsMany = Annotated[WebSession, RequiresSession(_LOOK, role="admin", form=True, most_fields=64)]
 
 ProjectSlug = Annotated[str, Path(alias="projectSlug")]

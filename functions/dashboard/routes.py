@@ -31,6 +31,11 @@ GROUPS = (
         *_below(f"{_ORGANIZATION}/repositories"),
         f"{_ORGANIZATION}/github",
     ),
+    RouteGroup("dashboard.projects.badge", "/badges/{badge}"),
+    RouteGroup(
+        "dashboard.projects.report",
+        *(f"{_ORGANIZATION}/projects/{{projectSlug}}/{page}" for page in ("report", "privacy-table")),
+    ),
     RouteGroup("dashboard.projects.pages", *_below(f"{_ORGANIZATION}/projects")),
     RouteGroup("dashboard.findings.pages", *_below(f"{_ORGANIZATION}/inbox")),
     RouteGroup("dashboard.scans.pages", *_below(f"{_ORGANIZATION}/scans")),

@@ -177,7 +177,7 @@ def check_envelope(path: str, reply: Reply, request_id: str | None = None) -> No
     """Checks the envelope: the one assertion that defines the shape of every response except OAuth's."""
     check_request_id(reply, request_id)
     if (
-        path in _NOT_ENVELOPED | {"/favicon.ico", "/robots.txt"} or path.startswith("/assets/")
+        path in _NOT_ENVELOPED | {"/favicon.ico", "/robots.txt"} or path.startswith(("/assets/", "/badges/"))
     ) and reply.status == 200:
         return
     if _SARIF.fullmatch(path) and reply.status == 200:
