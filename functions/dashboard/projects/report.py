@@ -16,7 +16,7 @@ from controlplane.findings.inbox import InboxPage
 from controlplane.findings.items import MOST_FORMER, InboxItem, StatusChange
 from controlplane.findings.vendors import VendorItem
 from controlplane.organizations import members
-from controlplane.organizations.items import MemberItem
+from controlplane.organizations.store import MemberItem
 from controlplane.platform.core import clock, ids
 from controlplane.platform.core.ids import ProjectId
 from controlplane.platform.core.settings import settings
