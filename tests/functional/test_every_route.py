@@ -35,6 +35,7 @@ PUBLIC = {
     "POST /v1/github/leaked-keys",
     "POST /v1/github/webhooks",
     "GET /assets/{fileName}",
+    "GET /badges/{badge}",
     "GET /favicon.ico",
     "GET /robots.txt",
     "GET /docs",
