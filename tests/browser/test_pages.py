@@ -138,7 +138,9 @@ class TestEachViewport:
         person.look("Find the trackers that run before consent", "welcome")
         person.page.get_by_role("link", name="Sign in").click()
         person.sign_in(person.stack.person("admin"))
-        person.look("Hello, ", "overview-signed-in")
+        person.page.locator("summary", has_text="Your account").wait_for()
+        person.open("/organizations")
+        person.look("Organizations", "organizations-signed-in")
         (session,) = [it for it in person.context.cookies() if it["name"] == "assent-session"]
         assert (session["httpOnly"], session["sameSite"]) == (True, "Lax")
         assert person.stack.call("/v1/me", token=session["value"])[0] == 200
