@@ -209,7 +209,7 @@ class TestSessions:
             "assent-cli",
             "203.0.113.9",
             "March 4, 2026, 05:06 UTC",
-            "March 4, 2026, between 05:00 and 05:59 UTC",
+            "In the last hour",
             "Token made by the operator",
         ):
             assert fact in text
