@@ -160,6 +160,13 @@ class TestSession:
         monkeypatch.setitem(settings.__dict__, "dashboard_base_url", "http://127.0.0.1:3000")
         assert web_session.cookie("session", "x", 5) == "assent-session=x; Path=/; Max-Age=5; HttpOnly; SameSite=Lax"
 
+    def test_a_session_shows_its_browser_and_the_header_is_never_stored(self, browser, issuer):
+        for sent, words in (("Mozilla/5.0 (X11; Linux) Firefox/140.0", "Browser Firefox on Linux"), ("x", "")):
+            answer = callback(issuer.authorize(begin(browser), "subject-1"))
+            browser.get(answer, **{"User-Agent": sent})
+            assert f"Client dashboard {words} IP address".replace("  ", " ") in text_of(browser.get("/sessions"))
+        assert "Mozilla" not in str(table_dump())
+
     def test_a_session_shows_its_client_address_and_expires_after_12_hours(self, browser, issuer, now):
         browser.api.source_ip = "203.0.113.9"
         sign_in(browser, issuer, "?return_to=/sessions")
