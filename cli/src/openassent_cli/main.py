@@ -10,6 +10,7 @@ from typer.main import get_group
 
 from openassent_cli.commands import account
 from openassent_cli.commands.api import api
+from openassent_cli.commands.audit import audit
 from openassent_cli.commands.ci import ci
 from openassent_cli.commands.fix import fix
 from openassent_cli.commands.mcp import mcp
@@ -77,7 +78,7 @@ def root(version: Annotated[bool, _VERSION] = False) -> None:
 
 
 account.register(app)
-for _function in (fix, ci, api, mcp):
+for _function in (fix, audit, ci, api, mcp):
     app.command()(command(_function))
 for _name, (_module, _help) in _GROUPS.items():
     app.add_typer(typer.Typer(cls=_group_of(_module), help=_help, no_args_is_help=True), name=_name)

@@ -20,7 +20,7 @@ _LANGUAGES = {
     "yaml": "yaml",
 }
 _SUPPRESSED_BY = {"comment": "comments", "rule": "rules that are off", "vendor": "accepted vendors"}
-_STYLES = {"P0": "bold white on red", "P1": "bold red", "P2": "bold yellow", "P3": "bold blue"}
+STYLES = {"P0": "bold white on red", "P1": "bold red", "P2": "bold yellow", "P3": "bold blue"}
 
 
 def print_report(report: LocalReport) -> None:
@@ -63,7 +63,7 @@ def _language(path: str) -> str:
 def _print_finding(reported: ReportedFinding) -> None:
     finding = reported.finding
     place = finding.location
-    style = _STYLES.get(finding.priority, "bold")
+    style = STYLES.get(finding.priority, "bold")
     heading = Text.assemble((f" {finding.priority} ", style), " ", (printable_line(finding.title), "bold"))
     if finding.confidence != "high":
         heading.append(f"  ({finding.confidence} confidence)", style="dim")
