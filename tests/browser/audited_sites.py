@@ -64,6 +64,7 @@ def consent_3(extra: str = "", second: str = ", acceptNecessaryBtn: 'Reject all'
       preferencesModal: {{ sections: [] }} }} }} }} }});"""
 
 
+STYLE_2 = '<link rel="stylesheet" href="/cookieconsent.css">'
 CONSENT_2 = """initCookieConsent().run({ current_lang: 'en', page_scripts: true, hide_from_bots: true,
   languages: { en: { consent_modal: { title: 'Cookies', description: 'We use cookies.',
   primary_btn: { text: 'Accept all', role: 'accept_all' },
@@ -77,7 +78,7 @@ KLARO_TAG = f'<script type="text/plain" data-name="hotjar" data-type="text/javas
 KLARO_RIGHT = KLARO.replace("EXTRA", "").replace("SERVICE", "")
 TARTEAUCITRON = """tarteaucitron.init({ hashtag: '#x', cookieName: 'tac', orientation: 'bottom', groupServices: false,
   showAlertSmall: false, cookieslist: false, adblocker: false, DenyAllCta: true, AcceptAllCta: true, highPrivacy: true,
-  handleBrowserDNTRequest: false, showIcon: false, useExternalCss: true, useExternalJs: true });
+  handleBrowserDNTRequest: false, showIcon: false, useExternalCss: true, useExternalJs: false });
   tarteaucitron.services.own = { key: 'own', type: 'analytic', name: 'Own', uri: '', needConsent: true, cookies: [],
     js: () => { LOAD } };
   (tarteaucitron.job = tarteaucitron.job || []).push('own');""".replace("LOAD", LOAD)
@@ -191,8 +192,8 @@ SITES = {
     "cookieconsent-3-unfair": Site(
         library(consent_3(second=", showPreferencesBtn: 'Settings'"), "cookieconsent.umd.js"), "unfair:SITE"
     ),
-    "cookieconsent-2-right": Site(by="button", body=library(CONSENT_2, "cookieconsent.js")),
-    "cookieconsent-2-ungated": Site(library(CONSENT_2, "cookieconsent.js", body=TAG), "before:hotjar refused:hotjar"),
+    "cookieconsent-2-right": Site(by="button", body=library(CONSENT_2, "cookieconsent.js", body=STYLE_2 + PLAIN)),
+    "cookieconsent-2-ungated": Site(library(CONSENT_2, "cookieconsent.js", body=STYLE_2 + TAG), "before:hotjar refused:hotjar"),
     "klaro-right": Site(by="Klaro", body=KLARO_RIGHT + library("", "klaro.js", body=KLARO_TAG)),
     "klaro-opt-out": Site(
         KLARO.replace("EXTRA", "").replace("SERVICE", "default: true, optOut: true")

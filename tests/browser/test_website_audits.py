@@ -31,11 +31,12 @@ from tests.support.missing import is_missing
 MODULES = Path(__import__("os").environ.get("NM", ROOT / "node_modules"))
 # A public address that nothing here connects to.
 PUBLIC = "93.184.215.14"
-QUICK = Limits(pages=3, settle_seconds=0.7, banner_seconds=1.2, page_seconds=8, visit_seconds=25)
+QUICK = Limits(pages=3, settle_seconds=0.7, banner_seconds=1.2, page_seconds=30, visit_seconds=90)
 AT_A_TIME = 6
 FILES = {
     "cookieconsent.umd.js": "vanilla-cookieconsent/dist/cookieconsent.umd.js",
     "cookieconsent.js": "vanilla-cookieconsent-2/dist/cookieconsent.js",
+    "cookieconsent.css": "vanilla-cookieconsent-2/dist/cookieconsent.css",
     "klaro.js": "klaro/dist/klaro.js",
     "cookieconsent.min.js": "cookieconsent/build/cookieconsent.min.js",
     "orejime-standard-en.js": "orejime/dist/orejime-standard-en.js",
@@ -269,7 +270,7 @@ def broken_out(tmp_path_factory):
         "crashes": Site("<p>Going</p><script>setTimeout(()=>{location='chrome://crash'},50)</script>"),
         "downloads": Site("", headers=[("content-disposition", "attachment")]),
     }  # fmt: skip
-    limits = replace(QUICK, requests=400, bytes=20_000_000, visit_seconds=12, page_seconds=5)
+    limits = replace(QUICK, requests=400, bytes=20_000_000, visit_seconds=30, page_seconds=10)
 
     def prepare(there: Internet) -> None:
         there.answers["rebound.test"] = lambda count: Resolution(

@@ -15,6 +15,8 @@ from openassent_audit.words import autoconsent, script, words
 Choice = Literal["untouched", "refused", "accepted"]
 
 _PAUSE: Final = 0.15
+# They take a few seconds, and end by themselves if none of them knows the banner.
+_RULES_SECONDS: Final = 15
 _ACTIONS: Final = {"refused": "refuse", "accepted": "accept"}
 _OF_AUTOCONSENT: Final = {"refused": "optOut", "accepted": "optIn"}
 _BINDING: Final = "autoconsentSendMessage"
@@ -75,10 +77,10 @@ async def answer(page: Page, choice: Choice, seconds: float, on_answer: Callable
         on_answer()
         if done := await _in_frames(page, f"{action}-by-button"):
             return str(done["by"])
-    return "autoconsent" if await _by_rules(page, choice, seconds, on_answer) else None
+    return "autoconsent" if await _by_rules(page, choice, on_answer) else None
 
 
-async def _by_rules(page: Page, choice: Choice, seconds: float, on_answer: Callable[[], None]) -> bool:
+async def _by_rules(page: Page, choice: Choice, on_answer: Callable[[], None]) -> bool:
     """Answers the banner with autoconsent's rules. Returns whether one of them has."""
     prepared = autoconsent()
     if prepared is None:
@@ -89,7 +91,7 @@ async def _by_rules(page: Page, choice: Choice, seconds: float, on_answer: Calla
         await page.expose_binding(_BINDING, run.receive)
         for frame in page.frames[:20]:
             await frame.evaluate(code)
-        await asyncio.wait_for(run.ended.wait(), seconds)
+        await asyncio.wait_for(run.ended.wait(), _RULES_SECONDS)
     except (Error, TimeoutError):
         pass  # what was answered until then counts
     return any(run.results)
