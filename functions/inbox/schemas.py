@@ -112,9 +112,7 @@ class GithubIssue(Wire):
         json_schema_extra=_URI,
         examples=["https://github.com/acme/shop/issues/42"],
     )
-    created_at: str = Field(
-        description="The time the issue was opened.", json_schema_extra=_DATE_TIME, examples=["2026-03-04T05:06:07Z"]
-    )
+    created_at: str = Field(description="The time the issue was opened.", json_schema_extra=_DATE_TIME)
     state: Literal["open", "closed"] = Field(
         description="Whether the issue is open. A closed issue doesn't resolve the item: the next scan decides.",
         examples=["open"],
@@ -155,9 +153,7 @@ class InboxItem(Wire):
     )
     github_issue: GithubIssue | None = Field(description="The issue that was opened for the finding, or linked to it.")
     runtime_vendor: RuntimeVendor | None = Field(description="The vendor to decide about, for a runtime finding.")
-    updated_at: str = Field(
-        description="The time of the last change.", json_schema_extra=_DATE_TIME, examples=["2026-03-04T05:06:07.000Z"]
-    )
+    updated_at: str = Field(description="The time of the last change.", json_schema_extra=_DATE_TIME)
     version: str = Field(
         description="The item's version. Required to change the status.", examples=["0f9c2b4d7e1a4c3f8b6d5e2a19c70b48"]
     )
@@ -207,6 +203,15 @@ class InboxItemResults(Wire):
     results: list[InboxItemResult] = Field(description="A result for each item, in the order of the request.")
 
 
+class CodeLine(Wire):
+    """A line of a file."""
+
+    number: int = Field(description="The number of the line, starting at 1.", ge=1, examples=[12])
+    text: str = Field(
+        description="The line without indentation that all have, cut after 160 characters.", examples=["<head>"]
+    )
+
+
 class CodeLocation(Wire):
     """A range of lines in a file."""
 
@@ -219,6 +224,7 @@ class CodeLocation(Wire):
         description="The code on these lines.",
         examples=['<script src="https://www.googletagmanager.com/gtag/js"></script>'],
     )
+    lines: list[CodeLine] = Field(description="The lines from five before these to five after them.")
 
 
 class Evidence(Wire):

@@ -9,12 +9,14 @@ import json
 from functools import lru_cache
 from html import escape
 from pathlib import Path
+from typing import Any
 
 from fastapi import Response
 
-from controlplane.platform.core.errors import RouteNotFound
+from controlplane.platform.core.errors import ApiError, RouteNotFound
 from controlplane.platform.core.settings import settings
 from controlplane.platform.core.urls import dashboard_base_url, public_base_url
+from controlplane.platform.http.callers import Caller
 from controlplane.platform.http.conditional import is_current
 
 _REFERENCE = Path(__file__).parent / "reference"
@@ -53,6 +55,11 @@ _HEADERS = {
     "cross-origin-opener-policy": "same-origin",
     "permissions-policy": "camera=(), geolocation=(), microphone=()",
 }
+_ERROR_PAGE = (
+    '<!doctype html>\n<html lang="en">\n<meta charset="utf-8">\n<meta name="viewport" content="width=device-width">\n'
+    '<meta name="color-scheme" content="light dark">\n<title>Not available</title>\n<main>\n<h1>Not available</h1>\n'
+    '<p>{}</p>\n<p><a href="{}">Go to the reference</a></p>\n</main>\n'
+)
 # Relative to /docs, because the stage precedes the path unless there is a custom domain.
 _LINKS = ", ".join(
     f'<{target}>; rel="{relation}"; type="{media_type}"'
@@ -109,6 +116,20 @@ def get_rule(rule_id: str, if_none_match: str | None) -> Response:
 def _names() -> frozenset[str]:
     """Returns the names of all files of the reference."""
     return frozenset(path.name.removesuffix(_PACKED) for path in _REFERENCE.iterdir())
+
+
+class DocumentLook:
+    """Renders the errors of the reference for browsers (`controlplane.platform.http.callers.Dialect`)."""
+
+    def read(self, body: bytes) -> dict[str, Any]:
+        raise NotImplementedError("documents declare no body")
+
+    def success(self, content: Any) -> Response:
+        raise NotImplementedError("documents are their own responses")
+
+    def failure(self, error: ApiError, caller: Caller) -> Response:  # noqa: ARG002
+        headers = {**_HEADERS, **error.headers, "content-type": _MEDIA_TYPES[".html"]}
+        return Response(_ERROR_PAGE.format(escape(error.public), f"{public_base_url()}/docs"), error.status, headers)
 
 
 def _prefers_markdown(accept: str) -> bool:

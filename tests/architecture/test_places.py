@@ -112,7 +112,8 @@ def reference_files() -> set[str]:
 
 @cache
 def first_segments() -> set[str]:
-    return {operation.path.split("/")[1] for operation in operations()} - {""}
+    # GitHub has paths below /login.
+    return {operation.path.split("/")[1] for operation in operations()} - {"", "login"}
 
 
 def headings(path: Path) -> set[str]:

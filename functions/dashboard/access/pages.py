@@ -4,10 +4,11 @@ from fastapi import Response
 
 from controlplane.access import web_session
 from controlplane.people import sessions
+from controlplane.platform.core.settings import settings
 from controlplane.platform.http.app import ControlRouter
 from dashboard.access import sign_in
 from dashboard.pages import page, redirect
-from dashboard.parameters import SignsIn, Submits
+from dashboard.parameters import Anyone, SignsIn, Submits
 
 router = ControlRouter(tags=["Pages"], include_in_schema=False)
 
@@ -17,6 +18,19 @@ async def begin_sign_in(session: SignsIn) -> Response:
     """Redirects to the sign-in provider. `return_to` is ignored unless it is a dashboard page."""
     begun = sign_in.begin_sign_in(session.parameters.get("return_to"))
     return redirect(begun.url, [web_session.cookie(begun.purpose, begun.note, sign_in.SIGN_IN_SECONDS)])
+
+
+@router.get("/sign-up", operation_id="beginSignUp")
+async def begin_sign_up(session: SignsIn) -> Response:
+    """Redirects to the sign-in provider's form for a new account, if it has one, or else to its sign-in."""
+    begun = sign_in.begin_sign_in(session.parameters.get("return_to"), creates_account=settings.self_sign_up)
+    return redirect(begun.url, [web_session.cookie(begun.purpose, begun.note, sign_in.SIGN_IN_SECONDS)])
+
+
+@router.get("/login", operation_id="redirectLogin")
+async def redirect_login(session: Anyone) -> Response:  # noqa: ARG001
+    """Redirects people who guess the address of the sign-in."""
+    return redirect("/sign-in")
 
 
 @router.get("/sign-in/callback", operation_id="finishSignIn")

@@ -91,12 +91,14 @@ def _callback() -> str:
     return f"{dashboard_base_url()}/sign-in/callback"
 
 
-def begin_sign_in(return_to: str | None) -> SignInRedirect:
-    """Starts a sign-in. Raises SignInOff, ProviderUnavailable."""
+def begin_sign_in(return_to: str | None, *, creates_account: bool = False) -> SignInRedirect:
+    """Starts a sign-in. creates_account: begins at the form for a new account. Raises SignInOff, ProviderUnavailable."""
     provider, client_id = _provider()
     state = secrets.token_urlsafe(32)[:_STATE_LENGTH]
     key = keyring.current()
-    url = provider.authorization_url(client_id, _callback(), state, _nonce(key, state), _verifier(key, state))
+    url = provider.authorization_url(
+        client_id, _callback(), state, _nonce(key, state), _verifier(key, state), creates_account=creates_account
+    )
     until = int(clock.now()) + SIGN_IN_SECONDS
     return SignInRedirect(url, _note_purpose(state), _seal_note(key, state, until, own_page(return_to)))
 

@@ -10,6 +10,7 @@ from controlplane.access.web_session import WebSession
 from controlplane.code_host import repositories
 from controlplane.code_host.items import RepositoryItem
 from controlplane.findings.items import InboxItem
+from controlplane.platform.core import clock
 from controlplane.platform.core.errors import ApiError
 from controlplane.platform.core.ids import RepositoryId, ScanId, ScanRequestId
 from controlplane.platform.http.app import ControlRouter
@@ -34,12 +35,18 @@ SCANS_PER_PAGE = 25
 _PROJECTS = 100
 # A scan keeps at most 500.
 _MOST_FINDINGS = 10_000
+# A page to print has at most this many findings: some 150 pages of paper.
+_MOST_REPORTED = 300
 _DONE = {
     "started": "The scan is requested.",
     "canceled": "The scan is canceled.",
     "unlocked": "All findings of this report are unlocked.",
     "already": "The findings were unlocked before. Nothing was charged.",
 }
+
+
+# Once a scan has ended, its page doesn't confirm its start anymore.
+_DONE_LATER = {code: text for code, text in _DONE.items() if code != "started"}
 
 
 # How many findings the previous pages showed.
@@ -126,6 +133,20 @@ async def unlock_findings(session: OwnerSubmits, scan_id: ScanPath) -> Response:
     except changes.NOT_UNLOCKED as failure:
         return _unlock(session, scan_id, failure)
     return redirect_within(session.organization, f"/scans/{scan_id}?done={'unlocked' if charged else 'already'}")
+
+
+@router.get("/organizations/{organizationSlug}/scans/{scanId}/report", operation_id="showScanReport")
+async def show_scan_report(session: MemberSees, scan_id: ScanPath) -> Response:
+    """Shows a scan with all readable findings, up to a limit, on a page that can be printed."""
+    report = _get_report(session, scan_id, 0, _MOST_REPORTED)
+    return page(
+        "scan_report",
+        session,
+        **report._asdict(),
+        is_cut=len(report.found) < report.scan.visible_count,
+        printed_at=clock.timestamp(),
+        highlight=highlight,
+    )
 
 
 @router.get("/organizations/{organizationSlug}/scans/{scanId}/findings.sarif", operation_id="downloadSarif")
@@ -218,7 +239,7 @@ def _scan(session: WebSession, scan_id: str, after: int = 0, failure: ApiError |
         "scan",
         session,
         failure,
-        done=_DONE,
+        done=_DONE if report.scan.is_open else _DONE_LATER,
         **report._asdict(),
         first=after + 1,
         next_after=last if report.found and last < report.scan.visible_count else None,

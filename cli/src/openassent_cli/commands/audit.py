@@ -8,13 +8,16 @@ from typing import Annotated
 
 import typer
 
-from openassent_cli.commands.shared import Priority
+from openassent_cli.commands.shared import Group, Priority
 from openassent_cli.invocation import invocation
 from openassent_cli.output import print_json
 from openassent_cli.problems import Exit, Problem
 from openassent_cli.progress import VisitProgress
 
+app = Group()
 
+
+@app.add("audit")
 def audit(
     url: Annotated[str, typer.Argument(metavar="URL", help="The address of the website's start page.")],
     *,

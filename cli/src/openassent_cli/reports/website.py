@@ -1,6 +1,7 @@
-"""Findings of a website for people: what, where, and what led to it."""
+"""Findings of a website for people: what, where, and what led to it. The worst are last, where a terminal stops."""
 
 from collections import Counter
+from typing import Any
 
 from rich.text import Text
 
@@ -17,25 +18,27 @@ _COLUMNS = (("before", "before a choice"), ("refused", "after refusal"), ("accep
 def print_report(audit: Audit) -> None:
     """Prints the findings and the third parties on standard output, and a summary on standard error."""
     report = audit.as_json()
-    for finding in report["findings"]:
-        priority = Text(f" {finding['priority']} ", STYLES.get(finding["priority"], "bold"))
-        print_text(Text.assemble(priority, " ", (printable_line(finding["title"]), "bold")))
-        print_text(Text(printable_line(finding["summary"])), indent=2)
-        for proof in finding["evidence"][:_MOST_PROOFS]:
-            led = f", loaded by {proof['chain'][0]}" if proof["chain"] else ""
-            when = f"{proof['at'] / 1000:.1f} s into the {proof['visit']} visit"
-            text = f"{proof['description']} on {proof['page']}, {when}{led}"
-            print_text(Text(printable_line(text), style="dim"), indent=2)
-        more = len(finding["evidence"]) - _MOST_PROOFS
-        if more > 0:
-            print_text(Text(f"and {more} more", style="dim"), indent=2)
-        print_text(Text(f"id: {printable_line(finding['id'])}", style="dim"), indent=2)
-        print_text(Text())
     for vendor in report["vendors"]:
         times = ", ".join(text for column, text in _COLUMNS if vendor[column]) or "only as consent mode allows"
-        name = f"{vendor['name']} ({vendor['category'] or 'unknown'}): {times}"
-        print_text(Text(printable_line(name)))
+        print_text(Text(printable_line(f"{vendor['name']} ({vendor['category'] or 'unknown'}): {times}")))
+    for finding in reversed(report["findings"]):
+        _print_finding(finding)
     note(summary(audit))
+
+
+def _print_finding(finding: dict[str, Any]) -> None:
+    priority = (f" {finding['priority']} ", STYLES.get(finding["priority"], "bold"))
+    print_text(Text.assemble(priority, " ", (printable_line(finding["title"]), "bold")), above=1)
+    lines = [finding["summary"]]
+    for proof in finding["evidence"][:_MOST_PROOFS]:
+        led = f", loaded by {proof['chain'][0]}" if proof["chain"] else ""
+        when = f"{proof['at'] / 1000:.1f} s into the {proof['visit']} visit"
+        lines.append(f"{proof['description']} on {proof['page']}, {when}{led}")
+    more = len(finding["evidence"]) - _MOST_PROOFS
+    if more > 0:
+        lines.append(f"and {more} more")
+    for line in lines:
+        print_text(Text(printable_line(line)), indent=2)
 
 
 def summary(audit: Audit) -> str:
