@@ -193,7 +193,9 @@ SITES = {
         library(consent_3(second=", showPreferencesBtn: 'Settings'"), "cookieconsent.umd.js"), "unfair:SITE"
     ),
     "cookieconsent-2-right": Site(by="button", body=library(CONSENT_2, "cookieconsent.js", body=STYLE_2 + PLAIN)),
-    "cookieconsent-2-ungated": Site(library(CONSENT_2, "cookieconsent.js", body=STYLE_2 + TAG), "before:hotjar refused:hotjar"),
+    "cookieconsent-2-ungated": Site(
+        library(CONSENT_2, "cookieconsent.js", body=STYLE_2 + TAG), "before:hotjar refused:hotjar"
+    ),
     "klaro-right": Site(by="Klaro", body=KLARO_RIGHT + library("", "klaro.js", body=KLARO_TAG)),
     "klaro-opt-out": Site(
         KLARO.replace("EXTRA", "").replace("SERVICE", "default: true, optOut: true")
