@@ -19,6 +19,7 @@ from controlplane.platform.http.app import ControlRouter
 from controlplane.platform.http.pagination import CursorCodec
 from dashboard.pages import page, redirect, redirect_within
 from dashboard.parameters import Anyone, SignedIn, Submits
+from dashboard.visitors.pages import welcome
 
 router = ControlRouter(tags=["Pages"], include_in_schema=False)
 
@@ -38,7 +39,7 @@ async def show_overview(session: Anyone) -> Response:
     Also shows pending invitations.
     """
     if session.access is None:
-        return page("welcome", session)
+        return welcome(session)
     received = invitees.list_received(session.profile, ON_OVERVIEW)
     if len(session.account.memberships) == 1 and not received.pending:
         return redirect_within(session.account.memberships[0], "")

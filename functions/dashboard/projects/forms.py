@@ -16,6 +16,9 @@ from controlplane.projects.changes import MAX_WEBSITES, ProjectChange
 from controlplane.projects.items import Address, ProjectItem
 from dashboard.forms import NotAcceptable, read_choice, read_name
 
+# The actions on a project's badge, and whether it exists after them.
+_BADGES = {"badge-created": True, "badge-revoked": False}
+_OF_ADMINS = {"remove-website", *_BADGES}
 _VENDOR = re.compile(r"[a-z0-9._-]{1,100}")
 
 
@@ -46,9 +49,12 @@ def change_project(session: WebSession, project: ProjectItem) -> tuple[str, str]
     LastTrustedWebsite, and UnknownProject if the project was deleted.
     """
     action, website_id = session.form.get("action", ""), session.form.get("website_id", "")
+    if action in _OF_ADMINS and not session.is_admin:
+        raise RoleRequired("admin", session.organization.role)
+    if action in _BADGES:
+        changes.set_badge(project, exists=_BADGES[action], caller_id=session.user_id)
+        return project.slug, action
     if action == "remove-website":
-        if not session.is_admin:
-            raise RoleRequired("admin", session.organization.role)
         changes.delete_website(project, website_id, session.user_id)
         return project.slug, "website-removed"
     change, done = _read_change(project, action, session.form)

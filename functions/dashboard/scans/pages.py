@@ -10,6 +10,7 @@ from controlplane.access.web_session import WebSession
 from controlplane.code_host import repositories
 from controlplane.code_host.items import RepositoryItem
 from controlplane.findings.items import InboxItem
+from controlplane.platform.core import clock
 from controlplane.platform.core.errors import ApiError
 from controlplane.platform.core.ids import RepositoryId, ScanId, ScanRequestId
 from controlplane.platform.http.app import ControlRouter
@@ -34,6 +35,8 @@ SCANS_PER_PAGE = 25
 _PROJECTS = 100
 # A scan keeps at most 500.
 _MOST_FINDINGS = 10_000
+# A page to print has at most this many findings: some 150 pages of paper.
+_MOST_REPORTED = 300
 _DONE = {
     "started": "The scan is requested.",
     "canceled": "The scan is canceled.",
@@ -130,6 +133,20 @@ async def unlock_findings(session: OwnerSubmits, scan_id: ScanPath) -> Response:
     except changes.NOT_UNLOCKED as failure:
         return _unlock(session, scan_id, failure)
     return redirect_within(session.organization, f"/scans/{scan_id}?done={'unlocked' if charged else 'already'}")
+
+
+@router.get("/organizations/{organizationSlug}/scans/{scanId}/report", operation_id="showScanReport")
+async def show_scan_report(session: MemberSees, scan_id: ScanPath) -> Response:
+    """Shows a scan with all readable findings, up to a limit, on a page that can be printed."""
+    report = _get_report(session, scan_id, 0, _MOST_REPORTED)
+    return page(
+        "scan_report",
+        session,
+        **report._asdict(),
+        is_cut=len(report.found) < report.scan.visible_count,
+        printed_at=clock.timestamp(),
+        highlight=highlight,
+    )
 
 
 @router.get("/organizations/{organizationSlug}/scans/{scanId}/findings.sarif", operation_id="downloadSarif")
