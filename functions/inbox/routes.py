@@ -1,27 +1,35 @@
 """Routes of `inbox`: list, get, and update findings, and open GitHub issues for them."""
 
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 from urllib.parse import urlencode
 
-from fastapi import Query
+from fastapi import Path, Query
 
 from controlplane.access.access import Access, Requires, Resource
 from controlplane.access.idempotency import IdempotencyKey, idempotent
-from controlplane.findings import inbox, issues
+from controlplane.findings import conversations, inbox, issues
 from controlplane.findings import items as inbox_items
 from controlplane.findings import lists as inbox_lists
-from controlplane.findings.inbox import Outcome
+from controlplane.findings.inbox import NotAssignable, Outcome
 from controlplane.findings.items import Source, Status
 from controlplane.findings.lists import Wanted
+from controlplane.organizations import members
+from controlplane.platform.core.errors import InvalidPayload
 from controlplane.platform.core.ids import InboxItemId
 from controlplane.platform.core.priorities import Priority
+from controlplane.platform.core.roles import RANK
 from controlplane.platform.http.app import ControlRouter
 from controlplane.platform.http.envelope import Answer, Page
 from controlplane.platform.http.fields import Time, to_timestamp
 from controlplane.platform.http.pagination import Cursor, CursorCodec, Limit
 from controlplane.platform.http.route import refuses
 from controlplane.platform.table import keys
+from controlplane.platform.table.table import Leg
 from inbox.schemas import (
+    Comment,
+    CommentCreate,
+    DeletedComment,
     InboxItem,
     InboxItemDetail,
     InboxItemResult,
@@ -29,6 +37,7 @@ from inbox.schemas import (
     InboxItemsUpdate,
     InboxItemUpdate,
     IssueRequest,
+    Person,
 )
 
 router = ControlRouter(tags=["Inbox"])
@@ -49,6 +58,9 @@ OpensIssue = Annotated[
     Access[inbox_items.InboxItem], Requires("inbox.write", role="admin", resource=ITEM, user_token=True)
 ]
 
+CommentPath = Annotated[
+    str, Path(alias="commentId", description="The comment's ID.", examples=["cmt_01kb2m3n4p5q6r7s8t"])
+]
 _ID: dict[str, Any] = {"min_length": 1, "max_length": 100}
 StatusFilter = Annotated[Status | None, Query(description="Returns only items with this status.", examples=["open"])]
 PriorityFilter = Annotated[
@@ -82,6 +94,14 @@ VendorFilter = Annotated[
         **_ID,
     ),
 ]
+AssigneeFilter = Annotated[
+    str | None,
+    Query(
+        description="Returns only items of this assignee: a user ID, `me`, or `none`.",
+        examples=["me"],
+        **_ID,
+    ),
+]
 Since = Annotated[
     Time | None,
     Query(description="Returns only items that were updated at this time or later.", examples=["2026-03-01T00:00:00Z"]),
@@ -97,6 +117,7 @@ async def list_inbox_items(  # noqa: PLR0917 (FastAPI passes them by name)
     project_id: ProjectFilter = None,
     repository_id: RepositoryFilter = None,
     vendor_id: VendorFilter = None,
+    assignee: AssigneeFilter = None,
     since: Since = None,
     limit: Limit = 50,
     cursor: Cursor = None,
@@ -111,6 +132,7 @@ async def list_inbox_items(  # noqa: PLR0917 (FastAPI passes them by name)
     `nextCursor` to the end.
     """
     asked = Wanted(priority or "", source or "", project_id or "", repository_id or "", vendor_id or "")
+    asked = asked._replace(assignee=_find_assignee(access, assignee))
     updated_since = to_timestamp(since)
     # With the status alone, the binding is that of cursors that were issued before there were other filters.
     narrowed = {name: value for name, value in {**asked._asdict(), "since": updated_since}.items() if value}
@@ -118,32 +140,55 @@ async def list_inbox_items(  # noqa: PLR0917 (FastAPI passes them by name)
     codec = CursorCodec(cursor, "listInboxItems", access.organization_id, binding)
     wanted = asked._replace(project_ids=access.project_ids)
     page = inbox_lists.list_complete(access.organization_id, status, wanted, limit, codec.after, since=updated_since)
-    return Page([InboxItem.of(item) for item in page.items], codec.cursor(page.next_position))
+    return Page([InboxItem.of(item) for item in _shown(access, *page.items)], codec.cursor(page.next_position))
+
+
+def _find_assignee(access: Access[Any], assignee: str | None) -> str:
+    if assignee != "me":
+        return assignee or ""
+    if access.principal.user_id is None:
+        raise InvalidPayload.at(["assignee"], "An API key is nobody's. Send a user ID, or `none`.", "not_a_person")
+    return access.user_id
+
+
+def _shown(access: Access[Any], *items: inbox_items.InboxItem) -> list[inbox_items.InboxItem]:
+    """Returns the items with their assignees, as the caller may see them."""
+    return conversations.with_assignees(items, named=_sees_names(access))
+
+
+def _sees_names(access: Access[Any]) -> bool:
+    return "members.read" in access.principal.scopes
 
 
 @router.get("/v1/inbox/{itemId}", operation_id="getInboxItem", summary="Get an inbox item")
 async def get_inbox_item(access: ReadsItem) -> InboxItemDetail:
     """Returns a finding with its evidence. A runtime finding has a `runtimeVendor`, the vendor to decide about."""
-    return InboxItemDetail.of(access.resource)
+    (item,) = _shown(access, access.resource)
+    return InboxItemDetail.of(item)
 
 
-@router.patch("/v1/inbox/{itemId}", operation_id="updateInboxItem", summary="Change an inbox item's status")
-@refuses(inbox.StaleVersion)
+@router.patch("/v1/inbox/{itemId}", operation_id="updateInboxItem", summary="Change an inbox item")
+@refuses(inbox.StaleVersion, NotAssignable)
 async def update_inbox_item(access: ChangesItem, body: InboxItemUpdate) -> InboxItem:
-    """Changes the status of a finding. Any transition is allowed.
+    """Changes the status of a finding, its assignee, or both. Any transition is allowed.
+
+    A dismissal with `until` snoozes the finding: it opens again at that time. A new assignee gets an email. A member
+    who leaves the organization is no longer an assignee.
 
     `version` must be the version of the item as you read it. If the item has changed since, the request fails with 409,
     and `details` has `currentVersion` and `currentStatus`: read the item again, then decide. Retrying the same request
     succeeds. Setting what the item already has changes nothing.
     """
-    return InboxItem.of(_change(access.resource, body, body.version, access.user_id))
+    changed = inbox.change_item(access.resource, body.to_change(access.user_id), body.version, access.user_id)
+    (item,) = _shown(access, changed)
+    return InboxItem.of(item)
 
 
-@router.patch("/v1/inbox", operation_id="updateInboxItems", summary="Change the status of several inbox items")
+@router.patch("/v1/inbox", operation_id="updateInboxItems", summary="Change several inbox items")
 async def update_inbox_items(
     access: ChangesItems, body: InboxItemsUpdate, idempotency_key: IdempotencyKey = None
 ) -> Answer[InboxItemResults]:
-    """Changes the status of up to 100 findings of an organization, each with its own `version`, status, and reason.
+    """Changes up to 100 findings of an organization, each with its own `version` and change.
 
     Each item is changed on its own, so some can fail while others succeed: `results` has the status code and the item
     or the error of each, in the order of the request. If the request as a whole fails with 429 or 503, some items may
@@ -155,25 +200,25 @@ async def update_inbox_items(
         idempotency_key,
         body,
         # Without the leg: a repetition after a crash completes the changes, and versions keep it from repeating any.
-        lambda _: InboxItemResults(results=_change_each(access.organization_id, body, access.user_id)),
+        lambda _: InboxItemResults(results=_change_each(access, body)),
     )
 
 
-def _change(item: inbox_items.InboxItem, body: InboxItemUpdate, version: str, user_id: str) -> inbox_items.InboxItem:
-    return inbox.change_status(item, body.status, version, user_id, body.reason, until=to_timestamp(body.until))
-
-
-def _change_each(organization_id: str, body: InboxItemsUpdate, user_id: str) -> list[InboxItemResult]:
+def _change_each(access: Access[None], body: InboxItemsUpdate) -> list[InboxItemResult]:
+    organization_id, user_id = access.organization_id, access.user_id
     wanted = {change.id: change for change in body.items}
     parsed = [item_id for change in body.items if (item_id := InboxItemId.parse(change.id))]
     own = [item_id for item_id in parsed if item_id.organization_id == organization_id]
     versions = {item_id: wanted[item_id].version for item_id in own}
 
     def change(item: inbox_items.InboxItem, version: str) -> inbox_items.InboxItem:
-        return _change(item, wanted[item.item_id], version, user_id)
+        return inbox.change_item(item, wanted[item.item_id].to_change(user_id), version, user_id)
 
     changed = inbox.change_each(versions, inbox.find_items(own), change)
-    outcomes: dict[str, Outcome] = dict(zip(own, changed, strict=True))
+    shown = {it.item_id: it for it in _shown(access, *(it.item for it in changed if it.item))}
+    outcomes: dict[str, Outcome] = {
+        item_id: it._replace(item=shown.get(item_id)) for item_id, it in zip(own, changed, strict=True)
+    }
     return [InboxItemResult.of(item_id, outcomes.get(item_id, Outcome(None))) for item_id in wanted]
 
 
@@ -204,4 +249,62 @@ async def create_github_issue(access: OpensIssue, body: IssueRequest | None = No
     issue. `link_refused` means that the repository has no such issue, or that it is a pull request.
     """
     existing = None if body is None else body.existing_issue
-    return InboxItem.of(await issues.open_issue(access.resource, access.user_id, existing))
+    (item,) = _shown(access, await issues.open_issue(access.resource, access.user_id, existing))
+    return InboxItem.of(item)
+
+
+@router.get("/v1/inbox/{itemId}/comments", operation_id="listComments", summary="List a finding's comments")
+async def list_comments(access: ReadsItem, limit: Limit = 50, cursor: Cursor = None) -> Page[Comment]:
+    """Lists the comments on a finding, oldest first."""
+    item = access.resource
+    codec = CursorCodec(cursor, "listComments", item.item_id)
+    page, following = codec.cut(item.comments, limit, lambda it: it.id)
+    return Page(_shown_comments(access, page), following)
+
+
+@router.post(
+    "/v1/inbox/{itemId}/comments", operation_id="createComment", summary="Comment on a finding", status_code=201
+)
+@refuses(conversations.TooManyComments, conversations.TooManyMentions)
+async def create_comment(
+    access: ChangesItem, body: CommentCreate, idempotency_key: IdempotencyKey = None
+) -> Answer[Comment]:
+    """Adds a comment to a finding. Members whom it mentions get an email, unless they turned that off.
+
+    A comment can't be changed. A finding has at most 50, and they are deleted with it.
+    """
+    item = access.resource
+
+    def create(legs: Mapping[str, Leg]) -> Comment:
+        added = conversations.add_comment(item, body.text, access.user_id, legs)
+        return _shown_comments(access, [added])[0]
+
+    payload = {"itemId": item.item_id, "text": body.text}
+    return idempotent(access, "createComment", idempotency_key, payload, create)
+
+
+@router.delete("/v1/inbox/{itemId}/comments/{commentId}", operation_id="deleteComment", summary="Delete a comment")
+@refuses(conversations.CommentOfAnother)
+async def delete_comment(access: ChangesItem, comment_id: CommentPath) -> DeletedComment:
+    """Deletes a comment of your own. Admins and owners can delete any."""
+    is_admin = RANK[access.membership.role] >= RANK["admin"]
+    conversations.delete_comment(access.resource, comment_id, access.user_id, is_admin=is_admin)
+    return DeletedComment(deleted=True)
+
+
+def _shown_comments(access: Access[inbox_items.InboxItem], comments: Sequence[inbox_items.Comment]) -> list[Comment]:
+    named = conversations.people_of(comments) if _sees_names(access) else set()
+    people = members.find_members(access.resource.organization_id, named) if named else {}
+    return [
+        Comment(
+            id=it.id,
+            author=Person(
+                id=it.by,
+                name=people[it.by].name if it.by in people else None,
+                email=people[it.by].email if it.by in people else None,
+            ),
+            text=conversations.shown_text(it.text, people),
+            created_at=it.at,
+        )
+        for it in comments
+    ]

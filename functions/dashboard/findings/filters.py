@@ -14,7 +14,7 @@ PRIORITIES, SOURCES = get_args(Priority), get_args(Source)
 ALL = "all"
 _TEXT_LENGTH = 200
 # The parameters of the query, which have the names of the filters of any list of findings.
-_TEXTS = ("priority", "source", "project_id", "repository_name", "vendor", "text")
+_TEXTS = ("priority", "source", "project_id", "repository_name", "vendor", "assignee", "text")
 
 
 class Filters(NamedTuple):

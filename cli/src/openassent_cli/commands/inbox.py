@@ -29,6 +29,7 @@ def list_items(
     project: Annotated[str | None, typer.Option(help="A project's ID, slug, or name.")] = None,
     repo: Annotated[str | None, typer.Option(help="A repository's ID, or owner/name.")] = None,
     vendor: Annotated[str | None, typer.Option(help="A vendor's ID.")] = None,
+    assignee: Annotated[str | None, typer.Option(help="An email address, me, or none.")] = None,
     since: Annotated[
         Duration | None, typer.Option(help="Only what changed in the last while, such as 7d.", parser=Duration)
     ] = None,
@@ -43,6 +44,7 @@ def list_items(
             project_id=project_id(client, project) if project else None,
             repository_id=repository_id(client, repo) if repo else None,
             vendor_id=vendor,
+            assignee=assignee if assignee in {None, "me", "none"} else _user_id(client, assignee),
             since=since.ago() if since else None,
         )
         show_list(
@@ -52,6 +54,7 @@ def list_items(
                 "FINDING": "title",
                 "STATUS": "status",
                 "REPOSITORY": "repository_name",
+                "ASSIGNEE": lambda it: (it.assignee.name or it.assignee.id) if it.assignee else None,
                 "ISSUE": lambda it: f"#{it.github_issue.number}" if it.github_issue else None,
                 "CHANGED": "updated_at",
                 "ID": "id",
@@ -66,6 +69,7 @@ def show_item(item: Item) -> None:
     """Show a finding with its evidence and fix."""
     with invocation().client() as client:
         found = client.inbox.get(item)
+        comments = [] if invocation().json else [*client.inbox.list_comments(item)]
     if invocation().json:
         print_json(found)
         return
@@ -83,6 +87,11 @@ def show_item(item: Item) -> None:
         print_text(Text(f"Fix: {printable(found.remediation)}"), above=1)
     if found.github_issue:
         print_text(Text(f"Issue: {printable(found.github_issue.url)}"), above=1)
+    if found.assignee:
+        print_text(Text(f"Assignee: {_name(found.assignee)}"), above=1)
+    for comment in comments:
+        print_text(Text(f"{_name(comment.author)}, {shown_time(comment.created_at)}", style="bold"), above=1)
+        print_text(Text(printable(comment.text)))
 
 
 @app.add("accept")
@@ -96,12 +105,53 @@ def dismiss(
     items: Items,
     reason: Reason = None,
     until: Annotated[
-        Duration | None, typer.Option(help="The next scan after this time, such as 90d, opens them.", parser=Duration)
+        Duration | None, typer.Option(help="Open them again after this time, such as 90d.", parser=Duration)
     ] = None,
     dry_run: DryRun = False,
 ) -> None:
     """Dismiss findings: they aren't worth a fix."""
     _decide(items, "dismissed", reason, until=until, dry_run=dry_run)
+
+
+@app.add("snooze")
+def snooze(
+    items: Items,
+    time: Annotated[Duration, typer.Option("--for", help="How long, such as 7d.", parser=Duration)],
+    reason: Reason = None,
+    dry_run: DryRun = False,
+) -> None:
+    """Dismiss findings for a while: they open again by themselves."""
+    _decide(items, "dismissed", reason, until=time, dry_run=dry_run)
+
+
+@app.add("assign")
+def assign(
+    item: Item,
+    person: Annotated[str | None, typer.Argument(metavar="EMAIL", help="A member's email address, or me.")] = None,
+    *,
+    nobody: Annotated[bool, typer.Option("--nobody", help="Assign it to nobody.")] = False,
+    dry_run: DryRun = False,
+) -> None:
+    """Assign a finding to a member, who gets an email."""
+    if nobody == bool(person):
+        raise typer.BadParameter("Name a member, or use --nobody.")
+    with invocation().client() as client:
+        user_id = person if person in {None, "me"} else _user_id(client, person)
+        version = client.inbox.get(item).version
+        changed = client.inbox.update(item, version=version, assignee_id=user_id, dry_run=dry_run)
+    name = _name(changed.assignee) if changed.assignee else "nobody"
+    done(changed, f"{item} {'would be' if dry_run else 'is'} assigned to {name}.")
+
+
+@app.add("comment")
+def comment(
+    item: Item,
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="Plain text. @ and an email address mention a member.")],
+    dry_run: DryRun = False,
+) -> None:
+    """Comment on a finding. Members whom it mentions get an email."""
+    with invocation().client() as client:
+        done(client.inbox.create_comment(item, text=text, dry_run=dry_run), "The comment is added.")
 
 
 @app.add("resolve")
@@ -147,6 +197,18 @@ def _decide(items: list[str], status: str, reason: str | None, *, until: Duratio
                 done(changed[-1], f"{name} {'would be' if dry_run else 'is'} {status}.")
     if invocation().json:
         print_json(changed)
+
+
+def _user_id(client: "Client", email: str) -> str:
+    """Returns the ID of the member with that address."""
+    found = next((it.user.id for it in client.members.list() if it.user.email.lower() == email.lower()), None)
+    if found is None:
+        raise NotFoundByName(f"No member has the address {email}.")
+    return found
+
+
+def _name(person: "Person") -> str:
+    return printable_line(person.name or person.id)
 
 
 def _print_evidence(evidence: "Evidence") -> None:

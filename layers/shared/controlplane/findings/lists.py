@@ -8,10 +8,12 @@ more. The next page goes on after that part.
 from collections.abc import Collection
 from typing import NamedTuple
 
-from controlplane.findings import inbox
+from controlplane.findings import conversations, inbox
 from controlplane.findings.inbox import InboxPage
 from controlplane.findings.items import InboxItem, Status
 
+# The assignee of items that have none.
+NOBODY = "none"
 # A page with filters reads at most this many items of the list.
 MOST_READ = 200
 
@@ -21,7 +23,7 @@ class Wanted(NamedTuple):
 
     priority, source, project_id, repository_id, vendor_id: as the items have them. repository_name: likewise, but not
     unique. vendor, text: what a finding contains, in any case. project_ids: the projects that the caller is limited to,
-    or None.
+    or None. assignee: the ID of an account, or NOBODY.
     """
 
     priority: str = ""
@@ -33,6 +35,7 @@ class Wanted(NamedTuple):
     vendor: str = ""
     text: str = ""
     project_ids: Collection[str] | None = None
+    assignee: str = ""
 
     def matches(self, item: InboxItem) -> bool:
         """Returns whether the list includes the item. Filters by IDs need items that are complete."""
@@ -47,6 +50,7 @@ class Wanted(NamedTuple):
             and self.repository_id in ("", item.repository_id)
             and self.vendor_id in ("", vendor.vendor_id if vendor else None, *item.vendor_ids)
             and self.repository_name in ("", item.repository_name)
+            and self.assignee in ("", item.assignee.user_id if item.assignee else NOBODY)
             and _contains(of_vendor, self.vendor)
             and all(_contains(contained, word) for word in self.text.split())
         )
@@ -93,9 +97,12 @@ def find(
 ) -> Found:
     """Returns up to `limit` items that match among the next `most` items (by default 200). Takes one round trip.
 
-    A filter by the ID of a repository or a vendor takes a second one, for the items that match all other filters.
+    A filter by the ID of a repository or a vendor takes a second one, for the items that match all other filters, and a
+    filter by the assignee one for the memberships of all assignees.
     """
     part = inbox.read_positions(organization_id, status, most or MOST_READ, after, since)
+    if wanted.assignee:
+        part = part._replace(items=conversations.with_assignees(part.items))
     candidates = part.items
     if wanted.repository_id or wanted.vendor_id:
         otherwise = wanted._replace(repository_id="", vendor_id="")
