@@ -169,7 +169,7 @@ class TokenRevoke(Wire):
 class Revocation(Wire):
     """The result of a revocation."""
 
-    revoked: bool = Field(description="True: the token doesn't work. Also true for an unknown token.", examples=[True])
+    revoked: bool = Field(description="True: the token doesn't work. Also true for an unknown token.")
 
 
 class Session(Wire):
@@ -199,11 +199,11 @@ class Session(Wire):
         description="The time it expires. For a device, each refresh extends this.",
         examples=["2026-04-03T05:06:07.000Z"],
     )
-    current: bool = Field(description="Whether this session made the request.", examples=[True])
+    current: bool = Field(description="Whether this session made the request.")
     scopes: list[str] = Field(description="The scopes, sorted.", examples=[["organizations.read", "projects.read"]])
 
 
 class RevokedSession(Wire):
     """The result of revoking a session."""
 
-    deleted: bool = Field(description="True: its tokens no longer work.", examples=[True])
+    deleted: bool = Field(description="True: its tokens no longer work.")

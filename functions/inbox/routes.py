@@ -1,6 +1,7 @@
 """Routes of `inbox`: list, get, and update findings, and open GitHub issues for them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Annotated, Any
 from urllib.parse import urlencode
 
@@ -18,7 +19,6 @@ from controlplane.organizations import members
 from controlplane.platform.core.errors import InvalidPayload
 from controlplane.platform.core.ids import InboxItemId
 from controlplane.platform.core.priorities import Priority
-from controlplane.platform.core.roles import RANK
 from controlplane.platform.http.app import ControlRouter
 from controlplane.platform.http.envelope import Answer, Page
 from controlplane.platform.http.fields import Time, to_timestamp
@@ -29,7 +29,6 @@ from controlplane.platform.table.table import Leg
 from inbox.schemas import (
     Comment,
     CommentCreate,
-    DeletedComment,
     InboxItem,
     InboxItemDetail,
     InboxItemResult,
@@ -37,7 +36,6 @@ from inbox.schemas import (
     InboxItemsUpdate,
     InboxItemUpdate,
     IssueRequest,
-    Person,
 )
 
 router = ControlRouter(tags=["Inbox"])
@@ -163,8 +161,7 @@ def _sees_names(access: Access[Any]) -> bool:
 @router.get("/v1/inbox/{itemId}", operation_id="getInboxItem", summary="Get an inbox item")
 async def get_inbox_item(access: ReadsItem) -> InboxItemDetail:
     """Returns a finding with its evidence. A runtime finding has a `runtimeVendor`, the vendor to decide about."""
-    (item,) = _shown(access, access.resource)
-    return InboxItemDetail.of(item)
+    return _detail(access, access.resource)
 
 
 @router.patch("/v1/inbox/{itemId}", operation_id="updateInboxItem", summary="Change an inbox item")
@@ -172,8 +169,7 @@ async def get_inbox_item(access: ReadsItem) -> InboxItemDetail:
 async def update_inbox_item(access: ChangesItem, body: InboxItemUpdate) -> InboxItem:
     """Changes the status of a finding, its assignee, or both. Any transition is allowed.
 
-    A dismissal with `until` snoozes the finding: it opens again at that time. A new assignee gets an email. A member
-    who leaves the organization is no longer an assignee.
+    A dismissal with `until` snoozes the finding: it opens again at that time. A new assignee gets an email.
 
     `version` must be the version of the item as you read it. If the item has changed since, the request fails with 409,
     and `details` has `currentVersion` and `currentStatus`: read the item again, then decide. Retrying the same request
@@ -253,58 +249,35 @@ async def create_github_issue(access: OpensIssue, body: IssueRequest | None = No
     return InboxItem.of(item)
 
 
-@router.get("/v1/inbox/{itemId}/comments", operation_id="listComments", summary="List a finding's comments")
-async def list_comments(access: ReadsItem, limit: Limit = 50, cursor: Cursor = None) -> Page[Comment]:
-    """Lists the comments on a finding, oldest first."""
-    item = access.resource
-    codec = CursorCodec(cursor, "listComments", item.item_id)
-    page, following = codec.cut(item.comments, limit, lambda it: it.id)
-    return Page(_shown_comments(access, page), following)
-
-
 @router.post(
     "/v1/inbox/{itemId}/comments", operation_id="createComment", summary="Comment on a finding", status_code=201
 )
-@refuses(conversations.TooManyComments, conversations.TooManyMentions)
+@refuses(conversations.TooManyComments)
 async def create_comment(
     access: ChangesItem, body: CommentCreate, idempotency_key: IdempotencyKey = None
-) -> Answer[Comment]:
-    """Adds a comment to a finding. Members whom it mentions get an email, unless they turned that off.
-
-    A comment can't be changed. A finding has at most 50, and they are deleted with it.
-    """
+) -> Answer[InboxItemDetail]:
+    """Adds a comment to a finding, and returns the finding. Members whom it mentions get an email if they want it."""
     item = access.resource
 
-    def create(legs: Mapping[str, Leg]) -> Comment:
+    def create(legs: Mapping[str, Leg]) -> InboxItemDetail:
         added = conversations.add_comment(item, body.text, access.user_id, legs)
-        return _shown_comments(access, [added])[0]
+        return _detail(access, replace(item, comments=(*item.comments, added)))
 
     payload = {"itemId": item.item_id, "text": body.text}
     return idempotent(access, "createComment", idempotency_key, payload, create)
 
 
 @router.delete("/v1/inbox/{itemId}/comments/{commentId}", operation_id="deleteComment", summary="Delete a comment")
-@refuses(conversations.CommentOfAnother)
-async def delete_comment(access: ChangesItem, comment_id: CommentPath) -> DeletedComment:
-    """Deletes a comment of your own. Admins and owners can delete any."""
-    is_admin = RANK[access.membership.role] >= RANK["admin"]
-    conversations.delete_comment(access.resource, comment_id, access.user_id, is_admin=is_admin)
-    return DeletedComment(deleted=True)
+async def delete_comment(access: ChangesItem, comment_id: CommentPath) -> InboxItemDetail:
+    """Deletes a comment, and returns the finding. Admins and owners can delete those of others."""
+    item, role = access.resource, access.membership.role
+    conversations.delete_comment(item, comment_id, access.user_id, role)
+    return _detail(access, replace(item, comments=tuple(it for it in item.comments if it.id != comment_id)))
 
 
-def _shown_comments(access: Access[inbox_items.InboxItem], comments: Sequence[inbox_items.Comment]) -> list[Comment]:
-    named = conversations.people_of(comments) if _sees_names(access) else set()
-    people = members.find_members(access.resource.organization_id, named) if named else {}
-    return [
-        Comment(
-            id=it.id,
-            author=Person(
-                id=it.by,
-                name=people[it.by].name if it.by in people else None,
-                email=people[it.by].email if it.by in people else None,
-            ),
-            text=conversations.shown_text(it.text, people),
-            created_at=it.at,
-        )
-        for it in comments
-    ]
+def _detail(access: Access[inbox_items.InboxItem], item: inbox_items.InboxItem) -> InboxItemDetail:
+    """Returns the item with the names of its assignee, and of those in its comments, if the caller may see them."""
+    named = conversations.people_of(item.comments) if _sees_names(access) else set()
+    (shown,) = _shown(access, item)
+    people = members.find_members(item.organization_id, named) if named else {}
+    return InboxItemDetail.of(shown, [Comment.of(it, people) for it in item.comments])

@@ -1,5 +1,6 @@
 """Request and response models of `inbox`."""
 
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
@@ -15,12 +16,14 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
+from controlplane.findings import conversations
 from controlplane.findings import items as inbox_items
-from controlplane.findings.conversations import LONGEST_COMMENT, MOST_MENTIONS
+from controlplane.findings.conversations import LONGEST_COMMENT
 from controlplane.findings.inbox import KEPT, ItemChange, Outcome, UnknownItem
 from controlplane.findings.issues import ISSUE_INVALID
 from controlplane.findings.items import Source, Status
 from controlplane.findings.responses import AppliedDecision, FindingConfidence, Fix
+from controlplane.organizations.store import MemberItem
 from controlplane.platform.core.priorities import Priority
 from controlplane.platform.http.envelope import Wire, public_details
 from controlplane.platform.http.fields import Time, Timestamp, to_timestamp
@@ -134,9 +137,7 @@ class GithubIssue(Wire):
         json_schema_extra=_URI,
         examples=["https://github.com/acme/shop/issues/42"],
     )
-    created_at: str = Field(
-        description="The time the issue was opened.", json_schema_extra=_DATE_TIME, examples=["2026-03-04T05:06:07Z"]
-    )
+    created_at: str = Field(description="The time the issue was opened.", json_schema_extra=_DATE_TIME)
     state: Literal["open", "closed"] = Field(
         description="Whether the issue is open. A closed issue doesn't resolve the item: the next scan decides.",
         examples=["open"],
@@ -173,21 +174,22 @@ class Comment(Wire):
     )
     created_at: Timestamp = Field(description="The time it was written.")
 
+    @classmethod
+    def of(cls, comment: inbox_items.Comment, people: Mapping[str, MemberItem]) -> Self:
+        """people: the members who are named."""
+        by = people.get(comment.by)
+        author = Person(id=comment.by, name=by.name if by else None, email=by.email if by else None)
+        text = conversations.shown_text(comment.text, people)
+        return cls(id=comment.id, author=author, text=text, created_at=comment.at)
+
 
 class CommentCreate(Wire):
     """A comment to add."""
 
     text: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=LONGEST_COMMENT)] = Field(
-        description=f"Plain text. `@` and a member's email address or user ID mentions that member: {MOST_MENTIONS} at "
-        "most.",
+        description="Plain text. `@` and a member's email address or user ID mentions them: the first 10 count.",
         examples=["@ada@example.com Is this tag still needed?"],
     )
-
-
-class DeletedComment(Wire):
-    """The result of deleting a comment."""
-
-    deleted: bool = Field(description="True: the comment was deleted.", examples=[True])
 
 
 class InboxItem(Wire):
@@ -214,9 +216,7 @@ class InboxItem(Wire):
     github_issue: GithubIssue | None = Field(description="The issue that was opened for the finding, or linked to it.")
     runtime_vendor: RuntimeVendor | None = Field(description="The vendor to decide about, for a runtime finding.")
     assignee: Person | None = Field(description="The member to whom the finding is assigned.")
-    updated_at: str = Field(
-        description="The time of the last change.", json_schema_extra=_DATE_TIME, examples=["2026-03-04T05:06:07.000Z"]
-    )
+    updated_at: str = Field(description="The time of the last change.", json_schema_extra=_DATE_TIME)
     version: str = Field(
         description="The item's version. Required to change the status.", examples=["0f9c2b4d7e1a4c3f8b6d5e2a19c70b48"]
     )
@@ -341,16 +341,18 @@ class InboxItemDetail(InboxItem):
     decisions: list[AppliedDecision] = Field(
         description="The decisions on these vendors. A finding about loading them isn't open if all are ignored."
     )
+    comments: list[Comment] = Field(description="The comments, oldest first: at most 50.")
     locked_findings: LockedFindings | None = Field(
         description="Set for the item that announces a repository's locked findings. Null for findings."
     )
 
     @classmethod
-    def of(cls, item: inbox_items.InboxItem) -> Self:
+    def of(cls, item: inbox_items.InboxItem, comments: Sequence[Comment] = ()) -> Self:
         return cls.showing(
             item,
             id=item.item_id,
             assignee=shown_assignee(item),
+            comments=list(comments),
             evidence=[Evidence.showing(it, location=None if it.path is None else it) for it in item.evidence],
             resolved_by=ResolvedBy(scan_id=item.resolved_by) if item.resolved_by else None,
         )

@@ -45,9 +45,7 @@ class VendorEvidence(Wire):
         description="The pages on which the vendor was seen, newest first. At most five.",
         examples=[["https://shop.example.com/checkout", "https://shop.example.com/"]],
     )
-    before_consent: bool = Field(
-        description="Whether the latest detection saw the vendor load before consent.", examples=[False]
-    )
+    before_consent: bool = Field(description="Whether the latest detection saw the vendor load before consent.")
 
 
 class VendorPlace(Wire):
@@ -61,7 +59,6 @@ class VendorPlace(Wire):
     )
     gated: bool | None = Field(
         description="Whether the vendor waits for consent there. Null if that is unknown, and for manifests.",
-        examples=[False],
     )
     package: str | None = Field(description="The package that the manifest names.", examples=[None])
 
@@ -73,8 +70,8 @@ class VendorInCode(Wire):
     repository_name: str = Field(description="The repository's name.", examples=["shop"])
     scan_id: str = Field(description="The scan's ID.", examples=["scn_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"])
     scanned_at: Timestamp = Field(description="The time of the scan.")
-    found: bool = Field(description="Whether the scan found the vendor. If not, an earlier one did.", examples=[True])
-    before_consent: bool = Field(description="Whether one of the places doesn't wait for consent.", examples=[True])
+    found: bool = Field(description="Whether the scan found the vendor. If not, an earlier one did.")
+    before_consent: bool = Field(description="Whether one of the places doesn't wait for consent.")
     places: list[VendorPlace] = Field(
         description="Some places, those without consent first. If the scan is locked or a preview: manifests and the "
         "files of readable findings."

@@ -170,8 +170,7 @@ def enumerations() -> dict[str, Schema]:
         common = {"type": "string", "description": about, "examples": [values[0]]}
         if name in _TAKEN:
             schemas[name] = {**common, "enum": [*values]}
-        later = f"{about} Later versions may send other values."
-        schemas[open_name(name)] = {**common, "description": later, "x-extensible-enum": [*values]}
+        schemas[open_name(name)] = {**common, "x-extensible-enum": [*values]}
     return schemas
 
 

@@ -113,7 +113,7 @@ async def comment(session: MemberSubmits, item_id: ItemPath) -> Response:
     """Adds a comment to a finding, or deletes the one that the form names."""
     found = _get_progress(session, item_id)
     try:
-        done = triage.comment(found.item, session.form, session.user_id, is_admin=session.is_admin)
+        done = triage.comment(found.item, session.form, session.user_id, session.organization.role)
     except ApiError as failure:
         return _finding(session, found, failure)
     return _done(session, item_id, done)

@@ -10,6 +10,7 @@ from controlplane.findings.items import InboxItem, Status
 from controlplane.findings.vendors import VendorState
 from controlplane.platform.core import clock
 from controlplane.platform.core.ids import InboxItemId, ProjectId
+from controlplane.platform.core.roles import Role
 from controlplane.platform.table.parallel import read_both
 from controlplane.projects import store as projects
 from dashboard.findings.filters import STATUSES
@@ -113,13 +114,13 @@ def decide_all(
     return inbox.change_each(chosen, items, lambda item, version: decide(item, decision, version, user_id))
 
 
-def comment(item: InboxItem, form: Mapping[str, str], user_id: str, *, is_admin: bool) -> str:
+def comment(item: InboxItem, form: Mapping[str, str], user_id: str, role: Role) -> str:
     """Adds the form's comment, which mentions the chosen member, or deletes a comment. Returns what was done.
 
     Raises NotAcceptable, and the errors of `conversations`.
     """
     if deleted := form.get("delete"):
-        conversations.delete_comment(item, deleted, user_id, is_admin=is_admin)
+        conversations.delete_comment(item, deleted, user_id, role)
         return "deleted"
     text = form.get("text", "").replace("\r\n", "\n").strip()
     if not 0 < len(text) <= conversations.LONGEST_COMMENT:

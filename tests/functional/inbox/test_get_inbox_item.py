@@ -45,6 +45,7 @@ def test_a_code_finding_shows_location_reason_and_remediation(acme, world):
         "resolvedBy": None,
         "vendorIds": [],
         "decisions": [],
+        "comments": [],
         "lockedFindings": None,
     }
     for who in (acme.owner.token, world.member(acme.company).token, world.key(acme.company)):

@@ -6,13 +6,13 @@ import typer
 from rich.text import Text
 
 from openassent_cli.commands.shared import DEFAULT_LIMIT, DryRun, Duration, Group, Limit
-from openassent_cli.finding import project_id, repository_id
+from openassent_cli.finding import member_of, project_id, repository_id
 from openassent_cli.invocation import invocation
-from openassent_cli.output import done, print_code, print_json, print_text, show_list
+from openassent_cli.output import ago, done, print_code, print_json, print_text, show_list
 from openassent_cli.printable import printable, printable_line
 
 if TYPE_CHECKING:
-    from openassent.models import Evidence
+    from openassent.models import Evidence, Person
 
 app = Group()
 Items = Annotated[list[str], typer.Argument(metavar="ITEM...", help="The findings' IDs.")]
@@ -44,7 +44,7 @@ def list_items(
             project_id=project_id(client, project) if project else None,
             repository_id=repository_id(client, repo) if repo else None,
             vendor_id=vendor,
-            assignee=assignee if assignee in {None, "me", "none"} else _user_id(client, assignee),
+            assignee=member_of(client, assignee).user.id if assignee and "@" in assignee else assignee,
             since=since.ago() if since else None,
         )
         show_list(
@@ -69,7 +69,6 @@ def show_item(item: Item) -> None:
     """Show a finding with its evidence and fix."""
     with invocation().client() as client:
         found = client.inbox.get(item)
-        comments = [] if invocation().json else [*client.inbox.list_comments(item)]
     if invocation().json:
         print_json(found)
         return
@@ -89,8 +88,8 @@ def show_item(item: Item) -> None:
         print_text(Text(f"Issue: {printable(found.github_issue.url)}"), above=1)
     if found.assignee:
         print_text(Text(f"Assignee: {_name(found.assignee)}"), above=1)
-    for comment in comments:
-        print_text(Text(f"{_name(comment.author)}, {shown_time(comment.created_at)}", style="bold"), above=1)
+    for comment in found.comments:
+        print_text(Text(f"{_name(comment.author)}, {ago(comment.created_at)}", style="bold"), above=1)
         print_text(Text(printable(comment.text)))
 
 
@@ -136,7 +135,7 @@ def assign(
     if nobody == bool(person):
         raise typer.BadParameter("Name a member, or use --nobody.")
     with invocation().client() as client:
-        user_id = person if person in {None, "me"} else _user_id(client, person)
+        user_id = member_of(client, person).user.id if person and person != "me" else person
         version = client.inbox.get(item).version
         changed = client.inbox.update(item, version=version, assignee_id=user_id, dry_run=dry_run)
     name = _name(changed.assignee) if changed.assignee else "nobody"
@@ -197,14 +196,6 @@ def _decide(items: list[str], status: str, reason: str | None, *, until: Duratio
                 done(changed[-1], f"{name} {'would be' if dry_run else 'is'} {status}.")
     if invocation().json:
         print_json(changed)
-
-
-def _user_id(client: "Client", email: str) -> str:
-    """Returns the ID of the member with that address."""
-    found = next((it.user.id for it in client.members.list() if it.user.email.lower() == email.lower()), None)
-    if found is None:
-        raise NotFoundByName(f"No member has the address {email}.")
-    return found
 
 
 def _name(person: "Person") -> str:

@@ -17,9 +17,10 @@ from controlplane.organizations import members
 from controlplane.organizations.store import MemberItem
 from controlplane.platform.core import clock, ids
 from controlplane.platform.core.actions import Action
-from controlplane.platform.core.errors import Conflict, Forbidden, InvalidPayload, NotFound
+from controlplane.platform.core.errors import Conflict, NotFound, RoleRequired
 from controlplane.platform.core.ids import InboxItemId
 from controlplane.platform.core.naming import normalize_email
+from controlplane.platform.core.roles import RANK, Role
 from controlplane.platform.core.settings import settings
 from controlplane.platform.queues import outbox
 from controlplane.platform.table import keys
@@ -39,16 +40,6 @@ _MENTIONED = re.compile(r"@(usr_[0-9a-hjkmnp-tv-z]{16})(?![0-9A-Za-z_])")
 class TooManyComments(Conflict):
     message = f"A finding has at most {MOST_COMMENTS} comments. Delete one first."
     fixed_details: ClassVar = {"reason": "comment_limit", "limit": MOST_COMMENTS}
-
-
-class TooManyMentions(InvalidPayload):
-    message = f"A comment can mention at most {MOST_MENTIONS} members."
-    problem = "too_many_mentions"
-
-
-class CommentOfAnother(Forbidden):
-    message = "Only its author, an admin, or an owner can delete a comment."
-    fixed_details: ClassVar = {"reason": "not_author"}
 
 
 class UnknownComment(NotFound):
@@ -95,12 +86,10 @@ def shown_text(text: str, people: Mapping[str, MemberItem], former: str | None =
 def _store_mentions(organization_id: str, text: str) -> tuple[str, set[str]]:
     """Returns the text with the IDs of the members whose addresses it has after `@`, and all members it mentions.
 
-    Takes two round trips if it mentions anybody. Raises TooManyMentions.
+    The first ten count. Takes two round trips if it mentions anybody.
     """
-    addresses = list(dict.fromkeys(map(normalize_email, _ADDRESSED.findall(text))))
-    mentioned = mentions_of(text)
-    if len(addresses) + len(mentioned) > MOST_MENTIONS:
-        raise TooManyMentions
+    addresses = list(dict.fromkeys(map(normalize_email, _ADDRESSED.findall(text))))[:MOST_MENTIONS]
+    mentioned = mentions_of(text)[: MOST_MENTIONS - len(addresses)]
     accounts = table.batch_get([keys.user_email(address) for address in addresses]) if addresses else []
     owners = {address: item["userId"] for address, item in zip(addresses, accounts, strict=True) if item}
     wanted = [*owners.values(), *mentioned]
@@ -119,7 +108,7 @@ def _store_mentions(organization_id: str, text: str) -> tuple[str, set[str]]:
 def add_comment(item: InboxItem, text: str, user_id: str, extra_legs: Mapping[str, Leg]) -> Comment:
     """Adds a comment to the item, and leaves an email to each member whom it mentions to the sweep.
 
-    Raises TooManyMentions, TooManyComments, UnknownComment if the item was deleted, and LegFailed for an extra leg.
+    Raises TooManyComments, UnknownComment if the item was deleted, and LegFailed for an extra leg.
     """
     stored, mentioned = _store_mentions(item.organization_id, text)
     comment = Comment(f"{_COMMENT}{ids.new_local()}", clock.timestamp(), user_id, stored)
@@ -140,8 +129,8 @@ def add_comment(item: InboxItem, text: str, user_id: str, extra_legs: Mapping[st
     return comment
 
 
-def delete_comment(item: InboxItem, comment_id: str, user_id: str, *, is_admin: bool) -> None:
-    """Deletes a comment of the person, or any if they are an admin. Raises UnknownComment, CommentOfAnother."""
+def delete_comment(item: InboxItem, comment_id: str, user_id: str, role: Role) -> None:
+    """Deletes a comment of the person, or any if they are an admin. Raises UnknownComment, RoleRequired."""
     key = keys.inbox_item(*item.item_id.location)
     known: InboxItem | None = item
 
@@ -152,8 +141,8 @@ def delete_comment(item: InboxItem, comment_id: str, user_id: str, *, is_admin: 
         if not places:
             raise UnknownComment
         comment = current.comments[places[0]]
-        if comment.by != user_id and not is_admin:
-            raise CommentOfAnother
+        if comment.by != user_id and RANK[role] < RANK["admin"]:
+            raise RoleRequired("admin", role)
         place = f"#comments[{places[0]}]"
         change = Update(key, f"REMOVE {place}", f"{place}.#id = :id", {"id": comment_id})
         record = _recorded(Action.INBOX_DELETE_COMMENT, item, before={"comment": comment_id})
