@@ -145,7 +145,7 @@ def _find_assignee(access: Access[Any], assignee: str | None) -> str:
     if assignee != "me":
         return assignee or ""
     if access.principal.user_id is None:
-        raise InvalidPayload.at(["assignee"], "An API key is nobody's. Send a user ID, or `none`.", "not_a_person")
+        raise InvalidPayload.at(["assignee"], "An API key has no person. Send a user ID, or `none`.", "not_a_person")
     return access.user_id
 
 

@@ -60,7 +60,7 @@ class InboxItemUpdate(Wire):
 
     assignee_id: UserId | None = Field(
         default_factory=lambda: KEPT,
-        description="The user ID of the member to assign it to, `me`, or null for nobody.",
+        description="The user ID of the member to assign it to, `me`, or null for none.",
         examples=["me"],
     )
     status: Annotated[Status | None, AfterValidator(_require_change)] = Field(

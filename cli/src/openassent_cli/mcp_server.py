@@ -116,7 +116,7 @@ class Tools:
         assignee: Annotated[str | None, Field(description="`me`, or a member's user ID")] = None,
     ) -> dict[str, Any]:
         """Accept, dismiss, snooze, resolve, or reopen a finding, and assign it."""
-        assigned = {"assignee_id": assignee} if assignee else {}
+        assigned: dict[str, Any] = {"assignee_id": assignee} if assignee else {}
         changed = self._client.inbox.update(
             item_id, status=status, version=version, reason=reason, until=until, **assigned
         )

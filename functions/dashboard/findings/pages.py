@@ -16,7 +16,7 @@ from controlplane.findings import conversations, inbox, issue_attempts, lists, v
 from controlplane.findings.inbox import InboxPage, NotAssignable, Outcome, StaleVersion, UnknownItem
 from controlplane.findings.issue_attempts import IssueProgress
 from controlplane.findings.items import Status
-from controlplane.findings.lists import MOST_READ, NOBODY, Wanted
+from controlplane.findings.lists import MOST_READ, UNASSIGNED, Wanted
 from controlplane.organizations import members
 from controlplane.platform.core.errors import ApiError
 from controlplane.platform.core.ids import InboxItemId, ProjectId
@@ -196,7 +196,7 @@ def _inbox(
         repository_options=[(name, name) for name in sorted({repository.name for repository in own_repositories})],
         names=names,
         roster=roster,
-        assignee_options=[("me", "Me"), (NOBODY, "Nobody"), *((it.user_id, it.name) for it in roster)],
+        assignee_options=[("me", "Me"), (UNASSIGNED, "Unassigned"), *((it.user_id, it.name) for it in roster)],
         decision=decision,
         outcomes=outcomes,
         most_read=MOST_READ,

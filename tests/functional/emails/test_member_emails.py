@@ -118,8 +118,8 @@ class TestConversations:
         assert (email.to, email.subject) == (office.owner.email, "Ada Lovelace mentioned you in Acme")
         assert "secret" not in email.text + email.html
 
-    def test_nobody_is_told_of_what_is_gone_or_more_than_50_times_a_day(self, office):
-        mention(office, "@usr_0000000000000000 nobody")
+    def test_no_one_is_told_of_what_is_gone_or_more_than_50_times_a_day(self, office):
+        mention(office, "@usr_0000000000000000 look")
         item, comment_id = mention(office)
         conversations.delete_comment(inbox.get_item(item.item_id), comment_id, "", "admin")
         assert office.post.work() == []

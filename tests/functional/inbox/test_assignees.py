@@ -1,4 +1,4 @@
-"""A finding is assigned to a member or to nobody. A person who leaves is no longer an assignee."""
+"""A finding is assigned to a member or to no one. A person who leaves is no longer an assignee."""
 
 import pytest
 
@@ -69,7 +69,7 @@ def test_a_change_needs_a_status_or_an_assignee(acme, body):
 
 def test_only_members_can_be_assignees(acme, world):
     item = acme.find()
-    for user_id in (UNKNOWN, world.person().user_id, "nobody"):
+    for user_id in (UNKNOWN, world.person().user_id, "no one"):
         reply = assign(acme, item, user_id)
         assert (reply.status, reply.error["details"]["reason"]) == (409, "not_a_member")
     assert inbox.get_item(item.item_id).version == item.version

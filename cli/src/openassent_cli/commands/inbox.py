@@ -128,18 +128,18 @@ def assign(
     item: Item,
     person: Annotated[str | None, typer.Argument(metavar="EMAIL", help="A member's email address, or me.")] = None,
     *,
-    nobody: Annotated[bool, typer.Option("--nobody", help="Assign it to nobody.")] = False,
+    none: Annotated[bool, typer.Option("--none", help="Remove the assignee.")] = False,
     dry_run: DryRun = False,
 ) -> None:
     """Assign a finding to a member, who gets an email."""
-    if nobody == bool(person):
-        raise typer.BadParameter("Name a member, or use --nobody.")
+    if none == bool(person):
+        raise typer.BadParameter("Name a member, or use --none.")
     with invocation().client() as client:
         user_id = member_of(client, person).user.id if person and person != "me" else person
         version = client.inbox.get(item).version
         changed = client.inbox.update(item, version=version, assignee_id=user_id, dry_run=dry_run)
-    name = _name(changed.assignee) if changed.assignee else "nobody"
-    done(changed, f"{item} {'would be' if dry_run else 'is'} assigned to {name}.")
+    name = f"assigned to {_name(changed.assignee)}" if changed.assignee else "unassigned"
+    done(changed, f"{item} {'would be' if dry_run else 'is'} {name}.")
 
 
 @app.add("comment")

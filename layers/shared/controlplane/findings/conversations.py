@@ -2,7 +2,7 @@
 
 Comments are part of the item, so they are deleted with it. They name people by the IDs of their accounts: an address
 after `@` is stored as the ID of the member who has it. Names are read from the roster for each response, so a person
-who has left has none, and is nobody's assignee: a membership that began after an assignment doesn't bring it back.
+who has left has none, and is no longer an assignee: a membership that began after an assignment doesn't bring it back.
 
 A comment changes neither the item's version nor its position, because no decision depends on it.
 """

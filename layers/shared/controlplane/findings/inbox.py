@@ -60,7 +60,7 @@ class ItemChange(NamedTuple):
     """A person's change of an item: its status, with a reason, its assignee, or both.
 
     status: None keeps it. until: when a dismissed item opens again, in the format of `clock.timestamp`.
-    assignee: the ID of a member, None for nobody, or KEPT.
+    assignee: the ID of a member, None to remove it, or KEPT.
     """
 
     status: Status | None = None

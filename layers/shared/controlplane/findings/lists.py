@@ -13,7 +13,7 @@ from controlplane.findings.inbox import InboxPage
 from controlplane.findings.items import InboxItem, Status
 
 # The assignee of items that have none.
-NOBODY = "none"
+UNASSIGNED = "none"
 # A page with filters reads at most this many items of the list.
 MOST_READ = 200
 
@@ -23,7 +23,7 @@ class Wanted(NamedTuple):
 
     priority, source, project_id, repository_id, vendor_id: as the items have them. repository_name: likewise, but not
     unique. vendor, text: what a finding contains, in any case. project_ids: the projects that the caller is limited to,
-    or None. assignee: the ID of an account, or NOBODY.
+    or None. assignee: the ID of an account, or UNASSIGNED.
     """
 
     priority: str = ""
@@ -50,7 +50,7 @@ class Wanted(NamedTuple):
             and self.repository_id in ("", item.repository_id)
             and self.vendor_id in ("", vendor.vendor_id if vendor else None, *item.vendor_ids)
             and self.repository_name in ("", item.repository_name)
-            and self.assignee in ("", item.assignee.user_id if item.assignee else NOBODY)
+            and self.assignee in ("", item.assignee.user_id if item.assignee else UNASSIGNED)
             and _contains(of_vendor, self.vendor)
             and all(_contains(contained, word) for word in self.text.split())
         )
