@@ -124,7 +124,8 @@ def _local(base: str | None) -> Outcome:
     folder = git.root(Path()) or Path()
     with FileProgress() as progress:
         known = None
-        if reference := base or _base_of_merge_request(folder):
+        reference = base or _base_of_merge_request(folder)
+        if reference and git.has(folder, "HEAD"):  # in a repository without commits, everything is new
             with git.checked_out(folder, reference) as tree:
                 earlier = scan_folder(tree, on_progress=progress.update).findings
                 known = read_baseline(it.as_dict() for it in earlier)
