@@ -49,14 +49,14 @@ class Outcome:
         return [it for it in self.new if it[0] <= threshold]
 
 
-@app.add("ci")
+@app.add("ci", "assent ci", "assent ci --local --base main --sarif assent.sarif")
 def ci(
     *,
     repo: Annotated[
         str | None, typer.Option(help="The repository, by ID or owner/name. The remote's by default.")
     ] = None,
     fail_on: Annotated[
-        Priority, typer.Option(help="Exit with 3 if a new finding is at least this urgent.")
+        Priority, typer.Option(metavar="PRIORITY", help="Exit with 3 if a new finding is at least this urgent.")
     ] = Priority.P1,
     sarif_file: Annotated[Path | None, typer.Option("--sarif", help="Write SARIF to this file.")] = None,
     summary_file: Annotated[
