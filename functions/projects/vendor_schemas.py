@@ -4,6 +4,7 @@ from typing import Literal, Self
 
 from pydantic import Field
 
+from controlplane.findings import privacy_table
 from controlplane.findings.items import CodeUse
 from controlplane.findings.vendors import ReviewState, VendorItem, VendorState
 from controlplane.platform.http.envelope import Wire
@@ -115,3 +116,49 @@ class ProjectVendor(Wire):
         pages = [piece.url for piece in vendor.evidence if piece.url]
         evidence = VendorEvidence.showing(vendor, count=len(vendor.evidence), pages=pages[:_MOST_PAGES])
         return cls.showing(vendor, evidence=evidence, repositories=[VendorInCode.of(use) for use in vendor.code])
+
+
+class VendorCookie(Wire):
+    """A cookie. `<…>` in its name differs."""
+
+    name: str = Field(examples=["_ga"])
+    lifetime: str = Field(examples=["2 years"])
+    purpose: str = Field(examples=["Distinguishes visitors"])
+
+
+class PrivacyTableVendor(Wire):
+    """A vendor of a privacy page. Unknown fields are null."""
+
+    vendor_id: VendorId
+    name: str = Field(examples=["Segment"])
+    purpose: str | None = Field(examples=["Shows maps"])
+    cookies: list[VendorCookie] | None = Field(
+        description="Empty if it documents that it sets none.",
+        examples=[[]],
+    )
+    privacy_policy: str | None = Field(examples=["https://example.com/privacy"])
+    before_consent: bool = Field(examples=[False])
+
+
+class PrivacyTable(Wire):
+    """The vendors of a privacy page, and the names of those that it leaves out.
+
+    `undecided` and `ignored` were found; `unseen` weren't.
+    """
+
+    vendors: list[PrivacyTableVendor]
+    html: str = Field(examples=["<table>…</table>"])
+    markdown: str = Field(examples=["| Vendor | …"])
+    undecided: list[str] = Field(examples=[["Hotjar"]])
+    ignored: list[str] = Field(examples=[[]])
+    unseen: list[str] = Field(examples=[[]])
+
+    @classmethod
+    def of(cls, table: privacy_table.PrivacyTable) -> Self:
+        listed = table.listed
+        return cls.showing(
+            table,
+            vendors=[PrivacyTableVendor.showing(vendor) for vendor in listed],
+            html=privacy_table.to_html(listed),
+            markdown=privacy_table.to_markdown(listed),
+        )

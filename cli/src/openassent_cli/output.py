@@ -181,8 +181,13 @@ def _highlighted(code: str, language: str) -> "Text":
     return Syntax("", language, theme="ansi_dark").highlight(code)
 
 
-def print_code(code: str, language: str, first_line: int | None = None, *, indent: int = 2) -> None:
-    """Prints code in its colors, with line numbers if the first one is known."""
+def print_code(
+    code: str, language: str, first_line: int | None = None, *, indent: int = 2, marked: range = range(0)
+) -> None:
+    """Prints code in its colors, with line numbers if the first one is known.
+
+    marked: the numbers of the lines to mark among the others.
+    """
     from rich.text import Text  # noqa: PLC0415
 
     highlighted = _highlighted(printable(code), language)
@@ -191,4 +196,5 @@ def print_code(code: str, language: str, first_line: int | None = None, *, inden
     width = len(str((first_line or 0) + len(lines)))
     for number, line in enumerate(lines, first_line or 0):
         label = "" if first_line is None else f"{number:>{width}}  "
-        print_text(Text.assemble((label, "dim"), line), indent=indent)
+        mark = ("> " if number in marked else "  ") if marked else ""
+        print_text(Text.assemble((mark, "bold"), (label, "dim"), line), indent=indent)

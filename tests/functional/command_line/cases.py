@@ -82,6 +82,7 @@ CASES = [
         then=("api GET /v1/audit-log", "website.delete"),
     ),
     Case("vendor list shop", ("segment\tSegment\tanalytics\tsuggested\t2026-03-04T05:00:00.000Z",)),
+    Case("vendor table shop", ("| Vendor | Purpose", "without a decision (Segment)")),
     Case("vendor approve shop segment", ("Approved segment.",), then=("vendor list shop", "accepted")),
     Case("vendor ignore shop segment", ("Ignored segment.",), then=("vendor list shop", "rejected")),
     Case("repo list", ("acme/shop\tmain\tshop\tyes\trep_", "acme/blog\tmain\t\tyes\trep_")),
@@ -104,8 +105,9 @@ CASES = [
     Case("scan cancel {running}", ("Canceled {running}.",), then=("scan show {running}", "canceled it.")),
     Case("scan unlock {preview} --yes", ("Unlocked {preview}.",), then=("api GET /v1/billing", '"balance": 450')),
     Case("inbox list", ("P0\tGoogle Analytics", "P2\tOutdated script\topen\t\t\t", "{other}\n")),
+    Case("inbox list --search google --sort updated", ("P0\tGoogle Analytics",)),
     Case(
-        "inbox show {item}", ("P0  Google Analytics", "src/app.tsx:5", "  5  <script>", "Fix: Load it in the consent")
+        "inbox show {item}", ("P0  Google Analytics", "src/app.tsx:5", "> 5  <script>", "Fix: Load it in the consent")
     ),
     *(
         Case(
