@@ -9,7 +9,7 @@ from tests.browser.conftest import LOOKS, Stack, Visit
 
 # Downloads, other formats, what ends the session or leaves the service, and the reference, which has its own test.
 ELSEWHERE = re.compile(
-    r"\.(csv|json|md|txt|sarif)$|/export$|^/sign-|^/signed-|/github$|^/docs/(reference|rules/)|stand-in"
+    r"\.(csv|json|md|txt|sarif|svg)$|^/v1/|^/\.|/export$|^/sign-|^/signed-|/github$|^/docs/(reference|rules/)|stand-in"
 )
 ID = re.compile(r"\b[a-z]{2,4}_[a-z0-9]{10,}")
 MOST = 150
