@@ -56,7 +56,7 @@ _HEADERS = {
 }
 _ERROR_PAGE = (
     '<!doctype html>\n<html lang="en">\n<meta charset="utf-8">\n<meta name="viewport" content="width=device-width">\n'
-    '<meta name="color-scheme" content="light dark">\n<title>Not available</title>\n<main>\n<h1>Not available</h1>\n'
+    "<title>Not available</title>\n<main>\n<h1>Not available</h1>\n"
     '<p>{}</p>\n<p><a href="{}">Go to the reference</a></p>\n</main>\n'
 )
 # Relative to /docs, because the stage precedes the path unless there is a custom domain.

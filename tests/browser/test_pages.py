@@ -135,10 +135,12 @@ class TestEachViewport:
     def test_signing_out_ends_the_session(self, visit: Callable[..., Visit], width, scheme):
         person = visit(width, scheme)
         person.open("/")
-        person.look("Consent, under control", "welcome")
+        person.look("Find the trackers that run before consent", "welcome")
         person.page.get_by_role("link", name="Sign in").click()
         person.sign_in(person.stack.person("admin"))
-        person.look("Hello, ", "overview-signed-in")
+        person.page.locator("summary", has_text="Your account").wait_for()
+        person.open("/organizations")
+        person.look("Organizations", "organizations-signed-in")
         (session,) = [it for it in person.context.cookies() if it["name"] == "assent-session"]
         assert (session["httpOnly"], session["sameSite"]) == (True, "Lax")
         assert person.stack.call("/v1/me", token=session["value"])[0] == 200
@@ -216,7 +218,9 @@ class TestElsewhere:
         person = visit()
         person.page.set_content(f'<iframe src="{stack.base_url}/"></iframe>')
         person.page.wait_for_timeout(500)
-        assert "Consent, under control" not in "".join(frame.content() for frame in person.page.frames)
+        assert "Find the trackers that run before consent" not in "".join(
+            frame.content() for frame in person.page.frames
+        )
         person.problems.clear()  # the browser said that it refused
 
     def test_large_text_doesnt_break_the_page(self, visit: Callable[..., Visit]):

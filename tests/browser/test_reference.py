@@ -87,4 +87,4 @@ def test_the_dashboard_and_the_reference_link_to_each_other(visit: Callable[...,
     person.page.get_by_role("link", name="API reference").click()
     person.page.get_by_role("heading", name=TITLE).wait_for()
     person.page.get_by_role("link", name="Sign in").click()
-    person.page.get_by_role("heading", name="Consent, under control").wait_for()
+    person.page.get_by_role("heading", name="Find the trackers that run before consent").wait_for()

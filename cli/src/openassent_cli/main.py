@@ -17,6 +17,7 @@ from openassent_cli.invocation import Invocation, begin, shared_options
 SECTIONS = {
     "Scan this machine": {
         "scan": ("scans", "Scan a folder, or use the scans of the service"),
+        "audit": ("audit", "Visit a website, and list what it loads without consent"),
         "fix": ("fix", "Show or make the changes that fix findings in a folder"),
         "ci": ("ci", "Fail a pipeline whose commit has new findings"),
     },

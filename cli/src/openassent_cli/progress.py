@@ -63,3 +63,15 @@ class ScanProgress(_Bar):
         if progress is not None:
             stage = str(progress.stage)
             self._show(_STAGES.get(stage, stage), progress.analyzed_files or 0, progress.files_to_analyze)
+
+
+class VisitProgress(_Bar):
+    """The visits of an audit."""
+
+    def __init__(self) -> None:
+        super().__init__("Starting Chromium")
+        self._begun = 0
+
+    def update(self, choice: str) -> None:
+        self._show(f"Visiting ({choice})", self._begun, 3)
+        self._begun += 1

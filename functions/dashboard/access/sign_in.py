@@ -100,7 +100,7 @@ def _callback() -> str:
 
 
 def begin_sign_in(return_to: str | None, *, creates_account: bool = False) -> SignInRedirect:
-    """Starts a sign-in, or at the form for a new account. Raises SignInOff, ProviderUnavailable."""
+    """Starts a sign-in, with creates_account at the form for a new account. Raises SignInOff, ProviderUnavailable."""
     provider, client_id = _provider()
     state = secrets.token_urlsafe(32)[:_STATE_LENGTH]
     key = keyring.current()

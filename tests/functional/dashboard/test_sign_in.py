@@ -48,6 +48,32 @@ def _token(header: dict, claims: dict, sign: Callable[[bytes], bytes]) -> str:
     return b".".join([*parts, signature]).decode()
 
 
+class TestSignUp:
+    @each(
+        "metadata, expected",
+        [
+            ({}, ("", None)),
+            ({"prompt_values_supported": ["login", "create"]}, ("", "create")),
+            ({}, ("/signup", None)),
+        ],
+    )
+    def test_it_begins_at_the_form_for_a_new_account_if_the_issuer_has_one(
+        self, browser, issuer, monkeypatch, metadata, expected
+    ):
+        path, prompt = expected
+        sign_in_path = urlsplit(begin(browser)).path
+        issuer.metadata = metadata
+        if path:
+            issuer.metadata = {"authorization_endpoint": f"{issuer.url}/oauth2/authorize"}
+            monkeypatch.setattr("dashboard.access.provider._COGNITO", "127.0.0.1")
+        monkeypatch.setattr("dashboard.access.sign_in._providers", {})
+        reply = browser.get("/sign-up?return_to=/device")
+        sent = urlsplit(reply.headers["location"])
+        assert (reply.status, sent.path) == (303, path or sign_in_path)
+        assert parse_qs(sent.query).get("prompt", [None]) == [prompt]
+        assert parse_qs(sent.query)["code_challenge_method"] == ["S256"]
+
+
 class TestFirstSignIn:
     def test_the_first_sign_in_creates_an_account_with_the_identity_and_no_secret(self, browser, issuer):
         issuer.changes = {"email": "Ada@Example.com", "picture": "https://images.example.com/ada.png"}

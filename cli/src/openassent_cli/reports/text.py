@@ -22,7 +22,7 @@ _LANGUAGES = {
     "yaml": "yaml",
 }
 _SUPPRESSED_BY = {"comment": "comments", "rule": "rules that are off", "vendor": "accepted vendors"}
-_STYLES = {"P0": "bold white on red", "P1": "bold red", "P2": "bold yellow", "P3": "bold blue"}
+STYLES = {"P0": "bold white on red", "P1": "bold red", "P2": "bold yellow", "P3": "bold blue"}
 
 
 def print_report(report: LocalReport) -> None:
@@ -78,7 +78,7 @@ def _print_findings(group: Sequence[ReportedFinding]) -> None:
 
     reported = group[0]
     finding = reported.finding
-    style = _STYLES.get(finding.priority, "bold")
+    style = STYLES.get(finding.priority, "bold")
     heading = Text.assemble((f" {finding.priority} ", style), " ", (printable_line(finding.title), "bold"))
     notes = [] if finding.confidence == "high" else [f"{finding.confidence} confidence"]
     if len(group) > 1:
