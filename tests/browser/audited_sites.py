@@ -30,7 +30,7 @@ def banner(
     text: str = TEXT,
     tag: str = "button",
 ) -> str:
-    """Returns a banner of the site's own. accept, refuse: the code of its buttons; without it, there is none."""
+    """Returns a banner of the site's own. accept, refuse: the code of its buttons. Without the latter, it has one."""
     yes, no, more = labels.split("|")
     close = "document.querySelector('#bar').remove();"
     buttons = f'<{tag} id="yes">{yes}</{tag}> <button>{more}</button>'
@@ -193,7 +193,9 @@ SITES = {
         library(consent_3(second=", showPreferencesBtn: 'Settings'"), "cookieconsent.umd.js"), "unfair:SITE"
     ),
     "cookieconsent-2-right": Site(by="button", body=library(CONSENT_2, "cookieconsent.js", body=STYLE_2 + PLAIN)),
-    "cookieconsent-2-ungated": Site(library(CONSENT_2, "cookieconsent.js", body=STYLE_2 + TAG), "before:hotjar refused:hotjar"),
+    "cookieconsent-2-ungated": Site(
+        library(CONSENT_2, "cookieconsent.js", body=STYLE_2 + TAG), "before:hotjar refused:hotjar"
+    ),
     "klaro-right": Site(by="Klaro", body=KLARO_RIGHT + library("", "klaro.js", body=KLARO_TAG)),
     "klaro-opt-out": Site(
         KLARO.replace("EXTRA", "").replace("SERVICE", "default: true, optOut: true")
