@@ -157,7 +157,7 @@ $(SDK): docs/openapi.json $(wildcard cli/src/openassent/_async/*.py scripts/sdk/
 	@.tools/sdk/bin/python -m scripts.sdk
 
 # Without Redoc, the page lists its files, which is enough for `make test`, and npm isn't needed.
-$(REFERENCE): docs/openapi.json docs/errors.md $(wildcard scripts/reference/*.* scripts/reference/templates/*) \
+$(REFERENCE): docs/openapi.json docs/errors.md docs/webhooks.md $(wildcard docs/guides/* scripts/reference/*.* scripts/reference/templates/*) \
 		layers/shared/controlplane/platform/core/plans.py layers/shared/controlplane/platform/core/scopes.py .venv/.ready \
 		$(wildcard layers/analysis/openassent_analysis/resources/rules/*/*.yml) \
 		$(if $(filter test,$(MAKECMDGOALS)),,node_modules/.ready)

@@ -19,7 +19,8 @@ from dashboard.parameters import Lost
 
 router = ControlRouter(tags=["Pages"], include_in_schema=False)
 
-_ROBOTS = "User-agent: *\nAllow: /docs\nAllow: /llms.txt\nAllow: /openapi.json\nAllow: /pricing\nAllow: /status\nAllow: /$\nDisallow: /\n"
+_ALLOWED = ("/$", "/docs", "/llms.txt", "/openapi.json", "/pricing", "/status")
+_ROBOTS = "".join(["User-agent: *\n", *(f"Allow: {path}\n" for path in _ALLOWED), "Disallow: /\n"])
 
 
 @router.get("/assets/{fileName}", operation_id="getAsset")

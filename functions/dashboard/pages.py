@@ -16,6 +16,7 @@ from jinja2 import Environment, FileSystemLoader, ModuleLoader, StrictUndefined
 
 from controlplane.access.web_session import FORM_TOKEN, WebSession
 from controlplane.organizations.store import Account, Membership
+from controlplane.platform.core import clock
 from controlplane.platform.core.errors import ApiError, PlanLimitReached, PlanRequired
 from controlplane.platform.core.regions import aws_region
 from controlplane.platform.core.settings import settings
@@ -72,8 +73,11 @@ def _minute(timestamp: str) -> str:
 
 
 def _hour(timestamp: str) -> str:
-    """Formats a timestamp that is accurate to the hour, such as a credential's last use."""
-    return f"{_day(timestamp)}, between {timestamp[11:13]}:00 and {timestamp[11:13]}:59 UTC"
+    """Formats a timestamp that is accurate to the hour, such as a credential's last use, in words."""
+    hours = int(clock.now() - datetime.fromisoformat(timestamp).timestamp()) // 3600
+    if hours < 1:
+        return "In the last hour"
+    return f"About {_counted(hours, 'hours')} ago" if hours < 24 else _day(timestamp)
 
 
 def _counted(number: int, nouns: str) -> str:

@@ -1,12 +1,14 @@
 """The pages on which a user signs in and out."""
 
-from fastapi import Response
+from typing import Annotated
+
+from fastapi import Header, Response
 
 from controlplane.access import web_session
 from controlplane.people import sessions
 from controlplane.platform.core.settings import settings
 from controlplane.platform.http.app import ControlRouter
-from dashboard.access import sign_in
+from dashboard.access import browsers, sign_in
 from dashboard.pages import page, redirect
 from dashboard.parameters import Anyone, SignsIn, Submits
 
@@ -34,15 +36,18 @@ async def redirect_login(session: Anyone) -> Response:  # noqa: ARG001
 
 
 @router.get("/sign-in/callback", operation_id="finishSignIn")
-async def finish_sign_in(session: SignsIn) -> Response:
+async def finish_sign_in(session: SignsIn, user_agent: Annotated[str, Header()] = "") -> Response:
     """Completes the sign-in when the provider redirects back. The first sign-in creates the account."""
     code, state, error, issuer = (session.parameters.get(name) for name in ("code", "state", "error", "iss"))
     purpose = sign_in.note_purpose(state or "")
     if error is not None or code is None or state is None or purpose is None:
         raise sign_in.SignInCanceled(reason=(error or "incomplete")[:100])
-    signed_in = sign_in.finish_sign_in(
-        state, code, issuer, lambda purpose: session.cookies.get(web_session.cookie_name(purpose), ""), session.address
+    browser = sign_in.Browser(
+        lambda purpose: session.cookies.get(web_session.cookie_name(purpose), ""),
+        session.address or None,
+        browsers.describe(user_agent),
     )
+    signed_in = sign_in.finish_sign_in(state, code, issuer, browser)
     # Revokes the browser's previous session, if any.
     sessions.revoke(session.secret)
     cookies = web_session.session_cookies(signed_in.secret, signed_in.user_id, sessions.LIFE_SECONDS)

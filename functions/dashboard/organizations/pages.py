@@ -77,7 +77,8 @@ async def create_organization(session: Submits) -> Response:
 async def show_organization(session: MemberSees) -> Response:
     """Shows what is left to set up, the open findings, and the latest scans and projects."""
     here = session.organization
-    joined = {"joined": f"You are now a member of {here.name}, as {here.role}."}
+    role = "a member" if here.role == "member" else f"an {here.role}"
+    joined = {"joined": f"You are now {role} of {here.name}."}
     return page("organization", session, done=_DONE | joined, **get_overview(here))
 
 

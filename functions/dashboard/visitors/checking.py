@@ -11,7 +11,7 @@ from controlplane.platform.table import waiting
 from dashboard.forms import NotAcceptable
 
 MAX_BYTES: Final = 64 * 1024
-# A page's findings. More would make a page that nobody reads.
+# A page's findings. More would make a page too long to read.
 _MOST_FINDINGS: Final = 20
 # Together less than the function's timeout. The processor is a fraction of a scan's.
 _START_SECONDS, _CHECK_SECONDS = 8, 6
@@ -74,4 +74,6 @@ def _analyze(path: str, code: str) -> Checked:
 
 
 def _shown(fix: Any) -> Fix | None:
-    return Fix(*fix[:4], tuple(Edit(*it) for it in fix.edits)) if fix else None
+    if fix is None:
+        return None
+    return Fix(fix.summary, fix.language, fix.code, fix.packages, tuple(Edit(*it) for it in fix.edits))

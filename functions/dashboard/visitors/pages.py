@@ -32,8 +32,8 @@ def welcome(session: WebSession) -> Response:
 @cache
 def _sample() -> Found:
     found = json.loads(SAMPLE.read_text(encoding="utf-8"))["found"]
-    *fix, edits = found["fix"]
-    return Found(found["finding"], Fix(*fix, tuple(Edit(*it) for it in edits)))
+    summary, language, code, packages, edits = found["fix"]
+    return Found(found["finding"], Fix(summary, language, code, tuple(packages), tuple(Edit(*it) for it in edits)))
 
 
 @router.post("/check", operation_id="checkCode")

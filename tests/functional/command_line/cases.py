@@ -105,8 +105,9 @@ CASES = [
     Case("scan cancel {running}", ("Canceled {running}.",), then=("scan show {running}", "canceled it.")),
     Case("scan unlock {preview} --yes", ("Unlocked {preview}.",), then=("api GET /v1/billing", '"balance": 450')),
     Case("inbox list", ("P0\tGoogle Analytics", "P2\tOutdated script\topen\t\t\t", "{other}\n")),
+    Case("inbox list --search google --sort updated", ("P0\tGoogle Analytics",)),
     Case(
-        "inbox show {item}", ("P0  Google Analytics", "src/app.tsx:5", "  5  <script>", "Fix: Load it in the consent")
+        "inbox show {item}", ("P0  Google Analytics", "src/app.tsx:5", "> 5  <script>", "Fix: Load it in the consent")
     ),
     *(
         Case(

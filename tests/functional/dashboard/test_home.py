@@ -174,7 +174,7 @@ class TestCreated:
         assert "Join Cedar" in text_of(visitor.get("/"))
         reply = visitor.press("Accept")
         assert reply.headers["location"] == f"/organizations/{company.slug}?done=joined"
-        assert "You are now a member of Cedar, as admin." in text_of(visitor.follow(reply))
+        assert "You are now an admin of Cedar." in text_of(visitor.follow(reply))
 
 
 class TestRefused:

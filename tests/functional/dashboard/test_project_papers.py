@@ -1,4 +1,4 @@
-"""What a project hands on: its report over a period, the report of a scan, the privacy table, and the badge."""
+"""The papers of a project: its report over a period, the report of a scan, the privacy table, and the badge."""
 
 import re
 
@@ -129,7 +129,9 @@ class TestBadge:
         (path,) = re.findall(r'href="[^"]+(/badges/[^"]+)"', page.text)
         return Browser(browser.api).get(path)
 
-    def test_an_admin_creates_replaces_and_revokes_it(self, visitor, own, project, repository, company, now):
+    def test_an_admin_creates_replaces_and_revokes_it(  # noqa: PLR0917
+        self, visitor, own, project, repository, company, now
+    ):
         assert visitor.get(f"{own}/settings").text.count("/badges/") == 0
         page = visitor.follow(visitor.press("Create a badge"))
         assert self.get(visitor, page).text.count("no recent scan") == 3

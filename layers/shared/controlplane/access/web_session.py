@@ -310,7 +310,7 @@ def _read_cookies(header: str) -> dict[str, str]:
     return {name: value for name, _, value in pairs}
 
 
-def _read_form(media_type: str, body: bytes, most_fields: int, most_bytes: int) -> dict[str, str]:
+def _read_form(media_type: str, body: bytes, most_fields: int, most_bytes: int = MAX_FORM_BYTES) -> dict[str, str]:
     """Returns the form's fields. Raises UnsupportedMediaType, UnreadableForm."""
     if media_type != _FORM_TYPE:
         raise UnsupportedMediaType("This address only accepts the form of its page. Open the page, and send that form.")

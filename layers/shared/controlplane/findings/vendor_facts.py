@@ -43,7 +43,7 @@ class Cookie(NamedTuple):
 
 
 class VendorFacts(NamedTuple):
-    """What a vendor documents. cookies: None if unknown, empty if it documents that it sets none.
+    """The facts that a vendor documents. cookies: None if unknown, empty if it documents that it sets none.
 
     source: the vendor's page about its cookies.
     """

@@ -108,10 +108,8 @@ class RequestMiddleware:
             scope, send = {**scope, "method": "GET"}, _without_body(send)
         state = RequestState(scope, _request_id(scope))
         urls.read_stage(scope.get("aws.event"))
-        headers = Headers(scope=scope)
-        if scope["path"].startswith(self.below) and "text/html" in headers.get("accept", ""):
-            state.look = self.look
-        uses_front_door = used_front_door(headers.getlist)
+        state.look = self._look(scope)
+        uses_front_door = used_front_door(lambda name: Headers(scope=scope).getlist(name))
         app = _reject if settings.front_door_required and not uses_front_door else self.app
         status = 500
         response_started = False
@@ -141,6 +139,10 @@ class RequestMiddleware:
                     raise
                 await state.failure(answer)(scope, receive, send_with_headers)
         _log(state, method, status, time.perf_counter() - started_at)
+
+    def _look(self, scope: Scope) -> Dialect | None:
+        accepts_html = scope["path"].startswith(self.below) and "text/html" in Headers(scope=scope).get("accept", "")
+        return self.look if accepts_html else None
 
     def _public_error(self, error: Exception, state: RequestState) -> ApiError:
         """Returns the response for FastAPI's errors about paths and methods without a route, and for any other one."""
