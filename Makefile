@@ -5,7 +5,7 @@ PYTHON_FILES := conftest.py functions layers cli local ops scripts tests benchma
 # These aren't deployed. They run other programs (B404, B603) and contain sample secrets (B105); ruff's more precise
 # versions of these rules apply to them.
 RISKY_TOOLS := cli/src/openassent_cli local ops scripts benchmarks tools
-export PYTHONPATH := functions:layers/shared:layers/analysis:cli/src:.
+export PYTHONPATH := functions:layers/shared:layers/analysis:layers/audit:cli/src:.
 export SAM_CLI_TELEMETRY := 0
 # Without compiled modules, every process of the tests would compile the product again.
 unexport PYTHONDONTWRITEBYTECODE
@@ -13,8 +13,10 @@ unexport PYTHONDONTWRITEBYTECODE
 REFERENCE := functions/system/reference/index.html
 # The generated modules of the SDK, represented by the one that is written last.
 SDK := cli/src/openassent/models.py
+# The rules that answer banners of websites, represented by their license. Without npm, audits do without them.
+AUTOCONSENT := layers/audit/openassent_audit/resources/autoconsent/LICENSE
 # What the wheel of the command line is made of.
-WHEEL_SOURCES := $(shell find cli/src layers/analysis/openassent_analysis cli/README.md cli/pyproject.toml LICENSE -type f -not -name '*.pyc')
+WHEEL_SOURCES := $(shell find cli/src layers/analysis/openassent_analysis layers/audit/openassent_audit cli/README.md cli/pyproject.toml LICENSE -type f -not -name '*.pyc')
 .DEFAULT_GOAL := help
 .PHONY: help tools run reset test test-analysis test-cli races conformance linear nightly mutate lagging models fuzz lint template check build cli typescript e2e browser bench accuracy deploy release publish openapi sdk lock format audit licenses sbom
 
@@ -74,10 +76,10 @@ lint: .venv/.ready node_modules/.ready .tools/supply/.ready $(SDK) ## Check styl
 	@.venv/bin/ruff check $(wildcard $(PYTHON_FILES))
 	@.venv/bin/ruff format --check $(wildcard $(PYTHON_FILES))
 	@.venv/bin/mypy
-	@.venv/bin/mypy --python-version 3.11 layers/analysis cli/src
+	@.venv/bin/mypy --python-version 3.11 layers/analysis layers/audit cli/src
 	@.venv/bin/lint-imports
 	@.venv/bin/python -m scripts.language
-	@.tools/supply/bin/bandit -q -r functions layers/shared layers/analysis/openassent_analysis cli/src/openassent
+	@.tools/supply/bin/bandit -q -r functions layers/shared layers/analysis/openassent_analysis layers/audit/openassent_audit cli/src/openassent
 	@.tools/supply/bin/bandit -q -r $(wildcard $(RISKY_TOOLS)) --skip B101,B105,B404,B603
 	@$(MAKE) --no-print-directory licenses >/dev/null
 	@.venv/bin/python -m scripts.openapi --check
@@ -103,7 +105,7 @@ build: .tools/sam/.ready .venv/.ready $(REFERENCE) ## Build the deployable artif
 e2e: .venv/.ready .tools/ministack/.ready .tools/sam/.ready .tools/lambda/.ready $(REFERENCE) ## Build, deploy to a local AWS, and test the deployment
 	@.venv/bin/python -m pytest -m e2e tests/e2e
 
-browser: .venv/.ready .tools/sam/.ready .tools/ministack/.ready .tools/cli/.installed node_modules/.ready $(REFERENCE) ## Test the pages in Chromium, and the command line in a terminal
+browser: .venv/.ready .tools/sam/.ready .tools/ministack/.ready .tools/cli/.installed node_modules/.ready $(AUTOCONSENT) $(REFERENCE) ## Test the pages in Chromium, and the command line in a terminal
 	@.venv/bin/python -m pytest -m browser tests/browser
 
 bench: .venv/.ready .tools/sam/.ready node_modules/.ready $(REFERENCE) ## Measure: ratios, round trips and capacity units per operation
@@ -155,7 +157,7 @@ $(SDK): docs/openapi.json $(wildcard cli/src/openassent/_async/*.py scripts/sdk/
 	@.tools/sdk/bin/python -m scripts.sdk
 
 # Without Redoc, the page lists its files, which is enough for `make test`, and npm isn't needed.
-$(REFERENCE): docs/openapi.json docs/errors.md $(wildcard scripts/reference/*.* scripts/reference/templates/*) \
+$(REFERENCE): docs/openapi.json docs/errors.md docs/webhooks.md $(wildcard docs/guides/* scripts/reference/*.* scripts/reference/templates/*) \
 		layers/shared/controlplane/platform/core/plans.py layers/shared/controlplane/platform/core/scopes.py .venv/.ready \
 		$(wildcard layers/analysis/openassent_analysis/resources/rules/*/*.yml) \
 		$(if $(filter test,$(MAKECMDGOALS)),,node_modules/.ready)
@@ -192,7 +194,7 @@ lock: .tools/uv/.ready ## Update the hashed pins from pyproject.toml, requiremen
 $(patsubst %,.tools/%/.ready,cli $(TOOLS)): .tools/%/.ready: requirements/%.txt .tools/uv/.ready .tools/%/bin/python
 	@scripts/environment .tools/$* requirements/$*.txt
 
-.tools/cli/.installed: .tools/cli/.ready pyproject.toml $(WHEEL_SOURCES) $(SDK)
+.tools/cli/.installed: .tools/cli/.ready pyproject.toml $(WHEEL_SOURCES) $(SDK) | $(AUTOCONSENT)
 	@rm -f dist/openassent-*.whl
 	@mkdir -p cli/man
 	@.tools/cli/bin/python -m openassent_cli.manual >cli/man/assent.1
@@ -203,3 +205,7 @@ $(patsubst %,.tools/%/.ready,cli $(TOOLS)): .tools/%/.ready: requirements/%.txt 
 # Redoc, axe, the linters of docs/openapi.json, and the race tests' engine, which doesn't exist for every platform.
 node_modules/.ready: package-lock.json
 	@scripts/npm-tools
+
+$(AUTOCONSENT): node_modules/.ready
+	@cd node_modules/@duckduckgo/autoconsent 2>/dev/null || exit 0; mkdir -p $(CURDIR)/$(@D); \
+		cp dist/autoconsent.playwright.js rules/rules.json LICENSE $(CURDIR)/$(@D)

@@ -7,7 +7,7 @@ from fastapi import Response
 
 from controlplane.access.web_session import SignedOut, WebSession
 from controlplane.platform.core import acting
-from controlplane.platform.core.errors import ApiError, NotFound, RouteNotFound
+from controlplane.platform.core.errors import ApiError, MethodNotAllowed, NotFound, RouteNotFound
 from controlplane.platform.http.callers import Caller
 from dashboard.navigation import own_page
 from dashboard.pages import address, page, redirect
@@ -17,6 +17,7 @@ _TITLES = {
     401: "Your session has ended",
     403: "Your role doesn't allow this",
     404: "There is no such page",
+    405: "This address can't be used like that",
     409: "Something has changed in the meantime",
     413: "This is too large",
     415: "This could not be read",
@@ -58,6 +59,8 @@ class PageLook:
             target = "/"
         if _speaks_of_the_api(error):
             error = NoPage()
+        elif isinstance(error, MethodNotAllowed):
+            error.public = "Open the page that you came from, and use its links and buttons."
         return page(
             "refused",
             session,

@@ -16,6 +16,7 @@ from jinja2 import Environment, FileSystemLoader, ModuleLoader, StrictUndefined
 
 from controlplane.access.web_session import FORM_TOKEN, WebSession
 from controlplane.organizations.store import Account, Membership
+from controlplane.platform.core import clock
 from controlplane.platform.core.errors import ApiError, PlanLimitReached, PlanRequired
 from controlplane.platform.core.regions import aws_region
 from controlplane.platform.core.settings import settings
@@ -72,8 +73,11 @@ def _minute(timestamp: str) -> str:
 
 
 def _hour(timestamp: str) -> str:
-    """Formats a timestamp that is accurate to the hour, such as a credential's last use."""
-    return f"{_day(timestamp)}, between {timestamp[11:13]}:00 and {timestamp[11:13]}:59 UTC"
+    """Formats a timestamp that is accurate to the hour, such as a credential's last use, in words."""
+    hours = int(clock.now() - datetime.fromisoformat(timestamp).timestamp()) // 3600
+    if hours < 1:
+        return "In the last hour"
+    return f"About {_counted(hours, 'hours')} ago" if hours < 24 else _day(timestamp)
 
 
 def _counted(number: int, nouns: str) -> str:
@@ -93,6 +97,7 @@ _templates.globals.update(
     contact=lambda: settings.contact,
     consent_backend_url=consent_backend_url,
     once_field=ONCE,
+    prices=lambda: settings.plan_prices,
     rule_page=rule_page,
     regions=lambda: {region.id: region.label for region in settings.regions},
     token_field=FORM_TOKEN,
@@ -131,8 +136,9 @@ def page(
         style=address(f"/assets/{asset('css').name}"),
         script=address(f"/assets/{asset('js').name}"),
         signed_in=signed_in,
-        form_token=session.form_token if session is not None and signed_in else "",
+        form_token=session.form_token if session is not None else "",
         reference=f"{public_base_url()}/docs",
+        sign_up_offered=settings.self_sign_up,
         devices_offered=settings.device_authorization_enabled,
         problem=failure.public if failure else None,
         refused_by_plan=isinstance(failure, (PlanRequired, PlanLimitReached)),

@@ -23,7 +23,8 @@ GROUPS = (
     RouteGroup("dashboard.account.pages", "/account", "/account/export", "/account/delete"),
     RouteGroup("dashboard.account.sessions", *_below("/sessions")),
     RouteGroup("dashboard.account.devices", *_below("/device")),
-    RouteGroup("dashboard.access.pages", *_below("/sign-in"), "/sign-out", "/signed-out"),
+    RouteGroup("dashboard.access.pages", *_below("/sign-in"), "/sign-up", "/login", "/sign-out", "/signed-out"),
+    RouteGroup("dashboard.visitors.pages", "/check", "/pricing", "/status"),
     RouteGroup(
         "dashboard.code_host.pages",
         "/github/callback",

@@ -186,7 +186,10 @@ class Session(Wire):
         description="The OAuth client of a device, `dashboard` for a session, or `assent-ops` for an operator's token.",
         examples=["assent-cli"],
     )
-    device_name: str | None = Field(description="The name that the device reported.", examples=["build server"])
+    device_name: str | None = Field(
+        description="The name that the device reported. For a session, its browser and system if they are known.",
+        examples=["build server"],
+    )
     ip_address: str | None = Field(
         description="The IP address of the sign-in or of the device's request. Null if unknown.",
         examples=["198.51.100.7"],

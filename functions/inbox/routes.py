@@ -12,7 +12,7 @@ from controlplane.findings import items as inbox_items
 from controlplane.findings import lists as inbox_lists
 from controlplane.findings.inbox import Outcome
 from controlplane.findings.items import Source, Status
-from controlplane.findings.lists import Wanted
+from controlplane.findings.lists import Sort, Wanted
 from controlplane.platform.core.ids import InboxItemId
 from controlplane.platform.core.priorities import Priority
 from controlplane.platform.http.app import ControlRouter
@@ -86,6 +86,22 @@ Since = Annotated[
     Time | None,
     Query(description="Returns only items that were updated at this time or later.", examples=["2026-03-01T00:00:00Z"]),
 ]
+Words = Annotated[
+    str | None,
+    Query(
+        min_length=1,
+        max_length=200,
+        description="Returns only items whose title, summary, path, repository, or vendor contain all of these words.",
+        examples=["hotjar"],
+    ),
+]
+SortQuery = Annotated[
+    Sort,
+    Query(
+        description="`updated`: most recently updated first. `priority`: P0 first, no priority last, then `updated`.",
+        examples=["priority"],
+    ),
+]
 
 
 @router.get("/v1/inbox", operation_id="listInboxItems", summary="List inbox items")
@@ -98,6 +114,8 @@ async def list_inbox_items(  # noqa: PLR0917 (FastAPI passes them by name)
     repository_id: RepositoryFilter = None,
     vendor_id: VendorFilter = None,
     since: Since = None,
+    q: Words = None,
+    sort: SortQuery = "updated",
     limit: Limit = 50,
     cursor: Cursor = None,
 ) -> Page[InboxItem]:
@@ -105,19 +123,32 @@ async def list_inbox_items(  # noqa: PLR0917 (FastAPI passes them by name)
 
     An item that changes during pagination moves to the front of the list. Every other item is returned exactly once.
 
+    With `sort=priority`, the 500 items that were updated last are sorted, or 200 with a filter by an ID of a repository
+    or vendor. Those before them follow, sorted likewise.
+
     Filters can be combined. An ID that the organization doesn't have selects nothing. With any filter other than
     `status` and `since`, and for an API key with `projectIds`, which gets only the findings of those projects, a page
     reads up to 200 items and returns those that match: fewer than `limit`, or none, while `hasMore` is true. Follow
     `nextCursor` to the end.
     """
-    asked = Wanted(priority or "", source or "", project_id or "", repository_id or "", vendor_id or "")
+    asked = Wanted(
+        priority or "",
+        source or "",
+        project_id or "",
+        repository_id or "",
+        vendor_id or "",
+        text=" ".join((q or "").split()),
+    )
     updated_since = to_timestamp(since)
     # With the status alone, the binding is that of cursors that were issued before there were other filters.
-    narrowed = {name: value for name, value in {**asked._asdict(), "since": updated_since}.items() if value}
+    others = {"since": updated_since, "sort": "" if sort == "updated" else sort}
+    narrowed = {name: value for name, value in {**asked._asdict(), **others}.items() if value}
     binding = f"{status or ''}{'&' if narrowed else ''}{urlencode(narrowed)}"
     codec = CursorCodec(cursor, "listInboxItems", access.organization_id, binding)
     wanted = asked._replace(project_ids=access.project_ids)
-    page = inbox_lists.list_complete(access.organization_id, status, wanted, limit, codec.after, since=updated_since)
+    page = inbox_lists.list_complete(
+        access.organization_id, status, wanted, limit, codec.after, since=updated_since, sort=sort
+    )
     return Page([InboxItem.of(item) for item in page.items], codec.cursor(page.next_position))
 
 

@@ -203,6 +203,15 @@ class InboxItemResults(Wire):
     results: list[InboxItemResult] = Field(description="A result for each item, in the order of the request.")
 
 
+class CodeLine(Wire):
+    """A line of a file."""
+
+    number: int = Field(description="The number of the line, starting at 1.", ge=1, examples=[12])
+    text: str = Field(
+        description="The line without indentation that all have, cut after 160 characters.", examples=["<head>"]
+    )
+
+
 class CodeLocation(Wire):
     """A range of lines in a file."""
 
@@ -215,6 +224,7 @@ class CodeLocation(Wire):
         description="The code on these lines.",
         examples=['<script src="https://www.googletagmanager.com/gtag/js"></script>'],
     )
+    lines: list[CodeLine] = Field(description="The lines from five before these to five after them.")
 
 
 class Evidence(Wire):

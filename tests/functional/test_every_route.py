@@ -9,7 +9,7 @@ from urllib.parse import quote, unquote
 from controlplane.access.access import Requires, UserTokenRequired
 from controlplane.platform.core import ids, tokens
 from controlplane.platform.core.scopes import API_KEY_SCOPES, SCOPES
-from controlplane.platform.http.route import ControlRoute
+from controlplane.platform.http.route import EVERY_PATH, ControlRoute
 from dashboard.other_addresses import show_nothing
 from local.gateway import Request
 from tests.support.api import FORM, Api
@@ -27,6 +27,8 @@ PUBLIC = {
     "GET /openapi.json",
     "GET /.well-known/oauth-authorization-server",
     "GET /.well-known/agent-feedback.json",
+    "GET /.well-known/oauth-protected-resource",
+    "GET /.well-known/security.txt",
     "POST /v1/auth/device/code",
     "POST /v1/auth/device/token",
     "POST /v1/auth/device/revoke",
@@ -42,7 +44,10 @@ PUBLIC = {
     "GET /llms.txt",
 }
 # Pages that don't require a session.
-OPEN_PAGES = {"GET /", "GET /sign-in", "GET /sign-in/callback", "GET /signed-out"}
+OPEN_PAGES = {
+    *("GET /", "GET /login", "GET /sign-in", "GET /sign-in/callback", "GET /sign-up", "GET /signed-out"),
+    *("GET /pricing", "GET /status", "POST /check"),
+}
 # Links in emails, which stop further ones without a session. The links are signed, and requests are counted.
 UNSUBSCRIPTIONS = {
     "GET /account/unsubscribe/{link}",
@@ -481,12 +486,16 @@ class TestPath:
 
     def test_another_method_returns_405_with_the_allowed_ones(self, operation: Operation, api: Api):
         path = re.sub(r"\{\w+\}", "x", operation.path)
-        # A page's catch-all path also has the addresses of its forms.
         others = [it for it in operations() if it.group == operation.group]
         here = {it.method for it in others if re.fullmatch(re.sub(r"\{\w+\}", "[^/]+", it.path), path)}
         here |= {"HEAD"} if "GET" in here else set()
-        for method in {"GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"} - here:
+        # The route for all other addresses answers GET at the addresses of forms.
+        elsewhere = {"GET"} if any(it.path == EVERY_PATH for it in others) else set()
+        for method in {"GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"} - here - elsewhere:
             reply = api.call_app(method, path)
+            if operation.path == EVERY_PATH:
+                assert reply.code == "NOT_FOUND"
+                continue
             assert (reply.status, reply.code) == (405, "INVALID_PAYLOAD")
             assert reply.headers["allow"] == ", ".join(sorted(here))
 

@@ -14,6 +14,8 @@ _SARIF = re.compile(r"/v1/code-audit/scans/[^/]+/sarif")
 _NOT_ENVELOPED = {
     "/.well-known/oauth-authorization-server",
     "/.well-known/agent-feedback.json",
+    "/.well-known/oauth-protected-resource",
+    "/.well-known/security.txt",
     "/v1/github/leaked-keys",
 }
 # Files that the build generates.
@@ -28,7 +30,13 @@ def check_response(path: str, sent: dict[str, str], reply: Reply, request_id: st
     accepted = "".join(value for name, value in sent.items() if name.lower() == "accept")
     if "content-disposition" in reply.headers:
         check_download(reply)
-    elif is_page(path, accepts_html="text/html" in accepted):
+    elif _DOCUMENTS.fullmatch(path) and reply.status >= 400 and "text/html" in accepted:
+        assert reply.headers["content-type"] == "text/html; charset=utf-8"
+        assert reply.headers["content-security-policy"] == DOCUMENT_POLICY
+        check_request_id(reply, request_id)
+    elif is_page(path, accepts_html="text/html" in accepted) or (
+        path.startswith("/assets/") and reply.status >= 400 and "text/html" in accepted
+    ):
         check_page(reply)
         check_request_id(reply, request_id)
     elif is_oauth(path, sent) and reply.status != 404:

@@ -87,16 +87,20 @@ class Tools:
         priority: Literal["P0", "P1", "P2", "P3"] | None = None,
         project: Project | None = None,
         repository: Repository | None = None,
+        search: str | None = None,
+        sort: Literal["priority", "updated"] = "priority",
         limit: Limit = 30,
         cursor: Cursor = None,
     ) -> dict[str, Any]:
-        """List findings of the inbox, newest first, without evidence."""
+        """List findings of the inbox, the most urgent first, without evidence."""
         found = functools.partial(
             self._client.inbox.list,
             status=status,
             priority=priority,
             project_id=project_id(self._client, project) if project else None,
             repository_id=repository_id(self._client, repository) if repository else None,
+            q=search,
+            sort=sort,
         )
         return _page(found, limit, cursor)
 

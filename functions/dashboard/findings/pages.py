@@ -1,7 +1,7 @@
 """The pages of the inbox: its list with decisions on many findings at once, and the page of a finding.
 
-Each page of the list reads a bounded part of the inbox, most recently updated first, and shows the items that match the
-filters. The next page continues from there, so a search never reads the whole inbox at once.
+Each page of the list reads a bounded part of the inbox, and shows the items that match the filters, the most urgent or
+the most recently updated first. The next page continues from there, so a search never reads the whole inbox at once.
 """
 
 from collections import Counter
@@ -16,7 +16,7 @@ from controlplane.findings import inbox, issue_attempts, lists, vendors
 from controlplane.findings.inbox import InboxPage, Outcome, StaleVersion, UnknownItem
 from controlplane.findings.issue_attempts import IssueProgress
 from controlplane.findings.items import Status
-from controlplane.findings.lists import MOST_READ
+from controlplane.findings.lists import MOST_READ, MOST_SORTED
 from controlplane.organizations import members
 from controlplane.platform.core.errors import ApiError
 from controlplane.platform.core.ids import InboxItemId, ProjectId
@@ -27,6 +27,7 @@ from controlplane.projects import store as projects
 from dashboard.code_host.repositories import list_choices
 from dashboard.findings import triage
 from dashboard.findings.filters import PRIORITIES, STATUSES, Filters
+from dashboard.findings.groups import group_findings
 from dashboard.findings.highlighting import highlight
 from dashboard.findings.history import list_events
 from dashboard.findings.triage import Decision
@@ -36,7 +37,7 @@ from dashboard.parameters import AdminSubmits, ItemPath, MemberSees, MemberSubmi
 
 router = ControlRouter(tags=["Pages"], include_in_schema=False)
 
-ITEMS_PER_PAGE = 50
+ITEMS_PER_PAGE, GROUPED_PER_PAGE = 50, 100
 # The number of items in a status is counted up to this.
 MOST_COUNTED = 50
 _PROJECTS = 100
@@ -65,13 +66,13 @@ class Count(NamedTuple):
 
 @router.get("/organizations/{organizationSlug}/inbox", operation_id="showInbox")
 async def show_inbox(session: MemberSees) -> Response:
-    """Lists the organization's findings, most recently updated first. The query has the filters and the cursor."""
+    """Lists the organization's findings, most urgent first. The query has the filters, the order, and the cursor."""
     return _inbox(session)
 
 
 @router.post("/organizations/{organizationSlug}/inbox", operation_id="decideFindings")
 async def decide_findings(session: MemberSubmitsMany) -> Response:
-    """Changes the status of up to 50 findings, or restores their former status. Shows the outcome above the list.
+    """Changes the status of up to 100 findings, or restores their former status. Shows the outcome above the list.
 
     Doesn't redirect, because the outcome of each finding is shown. Sending the form again changes nothing.
     """
@@ -145,12 +146,18 @@ def _inbox(
     decision: Decision | None = None,
     outcomes: Sequence[Outcome] = (),
 ) -> Response:
-    """Shows the page after the cursor, in one round trip. Raises InvalidPayload for another list's cursor."""
+    """Shows the page after the cursor, in one round trip, or two if it has groups.
+
+    Raises InvalidPayload for another list's cursor.
+    """
     organization_id, filters = session.organization.organization_id, Filters.read(session.parameters)
     binding = (filters.status, *filters.pairs, *filters.pairs.values())
     codec = CursorCodec(session.parameters.get("cursor"), "showInbox", organization_id, *binding)
+    per_page = GROUPED_PER_PAGE if filters.group else ITEMS_PER_PAGE
     reads: list[Callable[[], Any]] = [
-        lambda: lists.find(organization_id, filters.known_status, filters.wanted, ITEMS_PER_PAGE, codec.after),
+        lambda: lists.find(
+            organization_id, filters.known_status, filters.wanted, per_page, codec.after, sort=filters.sort
+        ),
         lambda: projects.list_projects(organization_id, _PROJECTS, None).items,
         lambda: list_choices(organization_id),
         lambda: members.find_names(organization_id, _list_people(outcomes)),
@@ -163,6 +170,7 @@ def _inbox(
         failure,
         filters=filters,
         items=found.items,
+        groups=group_findings(found.items, filters.group) if filters.group else [],
         # The number of items in each status, up to a limit.
         statuses={
             status: Count(min(number, MOST_COUNTED), number <= MOST_COUNTED)
@@ -177,8 +185,8 @@ def _inbox(
         names=names,
         decision=decision,
         outcomes=outcomes,
-        most_read=MOST_READ,
-        per_page=ITEMS_PER_PAGE,
+        most_read=MOST_SORTED if filters.sort == "priority" else MOST_READ,
+        per_page=per_page,
     )
 
 

@@ -15,9 +15,9 @@ from controlplane.projects import store as projects
 from dashboard.findings.filters import STATUSES
 from dashboard.forms import NotAcceptable, read_choice
 
-_MOST_AT_ONCE = 50
-# A form names each chosen item in a field of its own, with the version that the person has seen.
-_CHOSEN = "item-"
+_MOST_AT_ONCE = 100
+# A form names each chosen item in a field of its own, with the version that the person has seen, or all of a group.
+_CHOSEN, _CHOSEN_GROUP = "item-", "group-"
 UNDO = "undo"
 _REASON_LENGTH = 1_000
 _NO_VENDOR_DECISION = "Choose to approve or to ignore the vendor of a finding on a website."
@@ -73,11 +73,11 @@ def is_undoable(item: InboxItem, user_id: str) -> bool:
 
 def read_chosen(form: Mapping[str, str]) -> dict[InboxItemId, str]:
     """Returns the versions of the items that a form names. Raises NotAcceptable."""
-    chosen: dict[InboxItemId, str] = {}
+    named = [(name.removeprefix(_CHOSEN), form[name]) for name in form if name.startswith(_CHOSEN)]
     for name in form:
-        item_id = InboxItemId.parse(name.removeprefix(_CHOSEN)) if name.startswith(_CHOSEN) else None
-        if item_id is not None:
-            chosen[item_id] = form[name]
+        if name.startswith(_CHOSEN_GROUP):
+            named += [(item_id, version) for item_id, _, version in (it.partition("=") for it in form[name].split())]
+    chosen = {item_id: version for name, version in named if (item_id := InboxItemId.parse(name)) is not None}
     if not chosen:
         raise NotAcceptable("Select at least one finding.")
     if len(chosen) > _MOST_AT_ONCE:

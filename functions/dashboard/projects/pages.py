@@ -38,6 +38,8 @@ _SLUG = re.compile(r"[a-z0-9-]{1,64}")
 _OF_QUERY = "!$%&'()*+,-./:;=?@_~"
 _DONE = {
     "created": "The project is created. Add the consent library to your site, and connect a repository to scan it.",
+    "not-linked": "The project is created, but its repository isn't linked: it changed at the same time. Link it on "
+    "its own page.",
     "deleted": "The project is deleted.",
     "described": "The name and the description are saved.",
     "branded": "The branding is saved.",
@@ -82,10 +84,9 @@ async def show_new_project(session: MemberSees) -> Response:
 async def submit_new_project(session: MemberSubmits) -> Response:
     """Creates a project, and leads to its page."""
     try:
+        new, organization_id = forms.read_new_project(session.form), session.organization.organization_id
         slug = once.create_once(
-            session,
-            "createProjectOnPage",
-            lambda legs: forms.create_project(session.organization.organization_id, session.form, legs).slug,
+            session, "createProjectOnPage", lambda legs: forms.create_project(organization_id, new, legs).slug
         )
     except ApiError as failure:
         return _new_project(session, failure)

@@ -45,6 +45,10 @@ _DONE = {
 }
 
 
+# Once a scan has ended, its page doesn't confirm its start anymore.
+_DONE_LATER = {code: text for code, text in _DONE.items() if code != "started"}
+
+
 # How many findings the previous pages showed.
 AfterFinding = Annotated[int, Query(ge=0, le=10_000)]
 
@@ -235,7 +239,7 @@ def _scan(session: WebSession, scan_id: str, after: int = 0, failure: ApiError |
         "scan",
         session,
         failure,
-        done=_DONE,
+        done=_DONE if report.scan.is_open else _DONE_LATER,
         **report._asdict(),
         first=after + 1,
         next_after=last if report.found and last < report.scan.visible_count else None,
@@ -273,15 +277,14 @@ def _get_report(session: WebSession, text: str, after: int, at_most: int) -> Rep
 
 
 def _request(session: WebSession, request_id: ScanRequestId) -> Response:
-    """Shows a request for a scan, with its scan if that exists."""
+    """Shows a request for a scan, or leads to its scan as soon as that exists."""
     own = request_id.organization_id == session.organization.organization_id
     request = reads.find_work(request_id) if own else None
     if not isinstance(request, RequestItem):
         raise UnknownScan
-    scan = reads.find_work(request.scan_id) if request.scan_id is not None else None
-    if request.scan_id is not None and not isinstance(scan, ScanItem):
-        raise UnknownScan
-    return page("scan_request", session, done=_DONE, request=request, scan=scan)
+    if request.scan_id is not None:
+        return redirect_within(session.organization, f"/scans/{request.scan_id}?done=started")
+    return page("scan_request", session, done=_DONE, request=request)
 
 
 def _unlock(session: WebSession, scan_id: str, failure: ApiError | None = None) -> Response:

@@ -145,7 +145,7 @@ class TestReading:
     def test_pages_without_a_match_are_followed(self, connect, office, world, threads):
         for _ in range(210):  # a page of the API ends after 200 that don't match
             world.finding(office.company, priority="P3")
-        found = connect().read("findings", priority="P0")
+        found = connect().read("findings", priority="P0", sort="updated")
         assert ([it["id"] for it in found["items"]], found["cursor"]) == ([office.names["item"]], None)
         assert threads.count("/v1/inbox") == 2
 
@@ -191,7 +191,7 @@ class TestErrors:
             ({"status": "closed"}, "The argument status must be 'open', 'accepted', 'dismissed' or 'resolved'."),
             ({"limit": 0}, "The argument limit must be greater than or equal to 1."),
             ({"statuses": "open"}, "There is no argument statuses. Did you mean status? The arguments are status, pri"),
-            ({"xyz": 1}, "There is no argument xyz. The arguments are status, priority, project, repository, limit, "),
+            ({"xyz": 1}, "There is no argument xyz. The arguments are status, priority, project, repository, search, "),
         ],
     )
     def test_name_an_argument_that_is_wrong(self, arguments, said):

@@ -28,7 +28,7 @@ from tests.support.world import table_dump, uncounted
 
 ASKED = [(operation, operation.requires_session) for operation in operations()]
 CLOSED = [operation for operation, requires in ASKED if requires is not None and requires.signed_in]
-FORMS = [operation for operation, requires in ASKED if requires is not None and requires.form]
+FORMS = [operation for operation, requires in ASKED if requires is not None and requires.form and requires.signed_in]
 SHOWN = [operation for operation in CLOSED if operation.method == "GET"]
 
 

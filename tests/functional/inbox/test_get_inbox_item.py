@@ -23,7 +23,13 @@ def test_a_code_finding_shows_location_reason_and_remediation(acme, world):
         "updatedAt": "2026-03-04T05:06:07.000Z",
         "version": item.version,
     }
-    location = {"path": "src/index.html", "startLine": 12, "endLine": 14, "snippet": '<script src="a.js"></script>'}
+    location = {
+        "path": "src/index.html",
+        "startLine": 12,
+        "endLine": 14,
+        "snippet": '<script src="a.js"></script>',
+        "lines": [{"number": 12, "text": '<script src="a.js"></script>'}],
+    }
     permalink = f"https://github.com/acme/shop/blob/{'1f0c2b9e' * 5}/src/index.html#L12-L14"
     detail = {
         **listed,

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from openassent_cli import git
-from openassent_cli.commands.shared import Priority
+from openassent_cli.commands.shared import Group, Priority
 from openassent_cli.finding import repository_id
 from openassent_cli.invocation import invocation, note
 from openassent_cli.output import print_json
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from openassent.models import Issue
     from openassent_analysis.findings import Finding
 
+app = Group()
 # A code host's event may arrive later than the pipeline that it started.
 _SECONDS_UNTIL_SCAN = 120
 _SECONDS_BETWEEN_LOOKS = 10
@@ -48,6 +49,7 @@ class Outcome:
         return [it for it in self.new if it[0] <= threshold]
 
 
+@app.add("ci")
 def ci(
     *,
     repo: Annotated[

@@ -32,9 +32,11 @@ def list_items(
     since: Annotated[
         Duration | None, typer.Option(help="Only what changed in the last while, such as 7d.", parser=Duration)
     ] = None,
+    search: Annotated[str | None, typer.Option(help="Words that findings contain.")] = None,
+    sort: Annotated[str, typer.Option(help="priority, or updated for the last change first.")] = "priority",
     limit: Limit = DEFAULT_LIMIT,
 ) -> None:
-    """List findings."""
+    """List findings, the most urgent first."""
     with invocation().client() as client:
         items = client.inbox.list(
             status=None if status == "all" else status,
@@ -44,6 +46,8 @@ def list_items(
             repository_id=repository_id(client, repo) if repo else None,
             vendor_id=vendor,
             since=since.ago() if since else None,
+            q=search,
+            sort=sort,
         )
         show_list(
             items,
@@ -155,7 +159,9 @@ def _print_evidence(evidence: "Evidence") -> None:
     if location:
         line = f":{location.start_line}" if location.start_line else ""
         print_text(Text(f"{printable_line(location.path)}{line}", style="cyan"))
-        if location.snippet:
-            print_code(location.snippet, location.path.rpartition(".")[2], location.start_line)
+        language, start = location.path.rpartition(".")[2], location.start_line or 0
+        if location.lines:
+            own = range(start, (location.end_line or start) + 1)
+            print_code("\n".join(it.text for it in location.lines), language, location.lines[0].number, marked=own)
     if evidence.url:
         print_text(Text(printable(evidence.url), style="dim"))

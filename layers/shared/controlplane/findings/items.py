@@ -42,7 +42,8 @@ class Evidence(NamedTuple):
     """One piece of evidence for a finding: a place in code, an observed request, or a notice.
 
     Lines count from 1. `url` links to it: for code, the permalink of the lines at the scanned commit. `seen_at` is set
-    if detections merge their evidence, and is the time of the latest one that saw it.
+    if detections merge their evidence, and is the time of the latest one that saw it. `around` is the code from five
+    lines before the place to five after it.
     """
 
     description: str
@@ -52,6 +53,15 @@ class Evidence(NamedTuple):
     end_line: int | None = None
     snippet: str | None = None
     seen_at: str | None = None
+    around: tuple[str, ...] = ()
+
+    @property
+    def lines(self) -> list["CodeLine"]:
+        """The code around the place, or that of the place alone if no other was stored."""
+        first = self.start_line or 1
+        if self.around:
+            return [CodeLine(number, text) for number, text in enumerate(self.around, max(1, first - 5))]
+        return [CodeLine(number, text) for number, text in enumerate((self.snippet or "").splitlines(), first)]
 
     def to_map(self) -> dict[str, Any]:
         return to_map(
@@ -61,6 +71,11 @@ class Evidence(NamedTuple):
                 snippet=_truncate(self.snippet, _SNIPPET_LENGTH),
             )
         )
+
+
+class CodeLine(NamedTuple):
+    number: int
+    text: str
 
 
 def merge_evidence(pieces: Iterable[Evidence]) -> tuple[Evidence, ...]:
