@@ -118,47 +118,40 @@ class ProjectVendor(Wire):
         return cls.showing(vendor, evidence=evidence, repositories=[VendorInCode.of(use) for use in vendor.code])
 
 
-class VendorCookie(Wire):
-    """A cookie. `<…>` in its name differs."""
-
-    name: str = Field(examples=["_ga"])
-    lifetime: str = Field(examples=["2 years"])
-    purpose: str = Field(examples=["Distinguishes visitors"])
-
-
 class PrivacyTableVendor(Wire):
     """A vendor of a privacy page. Unknown fields are null."""
 
     vendor_id: VendorId
-    name: str = Field(examples=["Segment"])
-    purpose: str | None = Field(examples=["Shows maps"])
-    cookies: list[VendorCookie] | None = Field(
-        description="Empty if it documents that it sets none.",
-        examples=[[]],
+    name: str = Field(description="The name.", examples=["Segment"])
+    purpose: str | None = Field(description="The purpose.", examples=["Shows maps"])
+    cookies: list[str] | None = Field(
+        description="With default lifetimes. Empty if it documents that it sets none.",
+        examples=[["_ga (2 years): Distinguishes visitors"]],
     )
-    privacy_policy: str | None = Field(examples=["https://example.com/privacy"])
-    before_consent: bool = Field(examples=[False])
+    privacy_policy: str | None = Field(description="The address.", examples=["https://example.com/privacy"])
+    before_consent: bool = Field(description="Whether it was seen to load before consent.", examples=[False])
+
+    @classmethod
+    def of(cls, vendor: privacy_table.ListedVendor) -> Self:
+        return cls.showing(vendor, cookies=None if vendor.cookies is None else [*map(str, vendor.cookies)])
 
 
 class PrivacyTable(Wire):
-    """The vendors of a privacy page, and the names of those that it leaves out.
+    """The vendors of a privacy page, and those that it leaves out."""
 
-    `undecided` and `ignored` were found; `unseen` weren't.
-    """
-
-    vendors: list[PrivacyTableVendor]
-    html: str = Field(examples=["<table>…</table>"])
-    markdown: str = Field(examples=["| Vendor | …"])
-    undecided: list[str] = Field(examples=[["Hotjar"]])
-    ignored: list[str] = Field(examples=[[]])
-    unseen: list[str] = Field(examples=[[]])
+    vendors: list[PrivacyTableVendor] = Field(description="By name.")
+    html: str = Field(description="A fragment.", examples=["<table>…</table>"])
+    markdown: str = Field(description="A table.", examples=["| Vendor | …"])
+    undecided: list[str] = Field(description="Found ones without a decision.", examples=[["Hotjar"]])
+    ignored: list[str] = Field(description="Found, but ignored.", examples=[[]])
+    unseen: list[str] = Field(description="Approved, but not found.", examples=[[]])
 
     @classmethod
     def of(cls, table: privacy_table.PrivacyTable) -> Self:
         listed = table.listed
         return cls.showing(
             table,
-            vendors=[PrivacyTableVendor.showing(vendor) for vendor in listed],
+            vendors=[PrivacyTableVendor.of(vendor) for vendor in listed],
             html=privacy_table.to_html(listed),
             markdown=privacy_table.to_markdown(listed),
         )

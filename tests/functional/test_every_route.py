@@ -107,7 +107,7 @@ BY_QUERY = [operation for operation in PROTECTED if required(operation).organiza
 BY_PATH = [operation for operation in PROTECTED if required(operation).organization == "path"]
 BY_ID = [operation for operation in PROTECTED if required(operation).resource]
 WITH_BODY = [operation for operation in PROTECTED if operation.route.body_field is not None]
-ANONYMOUS = [operation for operation in operations() if operation.anonymous is not None]
+ANONYMOUS = [it for it in operations() if it.anonymous is not None and it.method == "POST"]
 
 
 def _unknown_id(prefix: str, organization_id: str) -> str:

@@ -175,3 +175,7 @@ class TestBadge:
     @each("name", ["x", "x.svg", "-", f"{'0' * 34}-.svg", f"{'0' * 34}-é.svg"])
     def test_another_address_is_unknown(self, name, browser):
         assert browser.get(f"/badges/{name}").status == 404
+
+    def test_an_address_gets_300_badges_a_minute(self, browser, now):
+        statuses = [browser.get("/badges/x").status for _ in range(301)]
+        assert (set(statuses[:300]), statuses[300]) == ({404}, 429)

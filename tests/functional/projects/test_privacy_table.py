@@ -47,8 +47,8 @@ def test_the_table_has_what_was_approved_and_found_and_names_the_rest(acme, proj
         "name": "Google Analytics",
         "purpose": "Measures how visitors use the site",
         "cookies": [
-            {"name": "_ga", "lifetime": "2 years", "purpose": "Distinguishes visitors"},
-            {"name": "_ga_<container>", "lifetime": "2 years", "purpose": "Keeps the state of a visit"},
+            "_ga (2 years): Distinguishes visitors",
+            "_ga_<container> (2 years): Keeps the state of a visit",
         ],
         "privacyPolicy": "https://policies.google.com/privacy",
         "beforeConsent": True,

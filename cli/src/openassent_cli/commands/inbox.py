@@ -20,7 +20,7 @@ Item = Annotated[str, typer.Argument(metavar="ITEM", help="The finding's ID.")]
 Reason = Annotated[str | None, typer.Option("--reason", "-m", help="Why, for your team.")]
 
 
-@app.add("list")
+@app.add("list", "assent inbox list --priority P0", "assent inbox list --project shop --since 7d")
 def list_items(
     *,
     status: Annotated[str, typer.Option(help="open, accepted, dismissed, resolved, or all.")] = "open",
@@ -103,7 +103,7 @@ def accept(items: Items, reason: Reason = None, dry_run: DryRun = False) -> None
     _decide(items, "accepted", reason, dry_run=dry_run)
 
 
-@app.add("dismiss")
+@app.add("dismiss", "assent inbox dismiss inb_3f8k2m9q7r1s5t6v01 --reason 'Test page' --until 90d")
 def dismiss(
     items: Items,
     reason: Reason = None,

@@ -41,6 +41,9 @@ class Cookie(NamedTuple):
     lifetime: str
     purpose: str
 
+    def __str__(self) -> str:
+        return f"{self.name} ({self.lifetime}): {self.purpose}"
+
 
 class VendorFacts(NamedTuple):
     """The facts that a vendor documents. cookies: None if unknown, empty if it documents that it sets none.
