@@ -94,7 +94,7 @@ format: .venv/.ready ## Format the code as make lint expects it
 	@.venv/bin/ruff check --fix $(wildcard $(PYTHON_FILES))
 	@.venv/bin/ruff format $(wildcard $(PYTHON_FILES))
 
-cli: .tools/cli/.installed ## Build the wheel of the command line and the Python SDK into dist/
+cli: .tools/cli/.installed ## Build the wheel of the command line and the Python SDK, and the GitHub Action, into dist/
 
 typescript: node_modules/.ready ## Build the npm package of the TypeScript client into dist/
 	@mkdir -p dist && cd clients/typescript && npm pack --silent --pack-destination ../../dist
@@ -176,6 +176,7 @@ lock: .tools/uv/.ready ## Update the hashed pins from pyproject.toml, requiremen
 	done
 	@$(LOCK) pyproject.toml --group dev $(addprefix -c ,$(DEPLOYED)) -o requirements/dev.txt
 	@$(LOCK) cli/pyproject.toml --all-extras requirements/cli.in -o requirements/cli.txt
+	@$(LOCK) cli/pyproject.toml --extra scan -c requirements/cli.txt -o requirements/action.txt
 	@for tool in uv $(TOOLS); do \
 		$(LOCK) requirements/$$tool.in -o requirements/$$tool.txt || exit 1; \
 	done
@@ -194,11 +195,12 @@ lock: .tools/uv/.ready ## Update the hashed pins from pyproject.toml, requiremen
 $(patsubst %,.tools/%/.ready,cli $(TOOLS)): .tools/%/.ready: requirements/%.txt .tools/uv/.ready .tools/%/bin/python
 	@scripts/environment .tools/$* requirements/$*.txt
 
-.tools/cli/.installed: .tools/cli/.ready pyproject.toml $(WHEEL_SOURCES) $(SDK) | $(AUTOCONSENT)
+.tools/cli/.installed: .tools/cli/.ready pyproject.toml action.yml requirements/action.txt $(WHEEL_SOURCES) $(SDK) | $(AUTOCONSENT)
 	@rm -f dist/openassent-*.whl
 	@mkdir -p cli/man
 	@.tools/cli/bin/python -m openassent_cli.manual >cli/man/assent.1
 	@cd cli && ../.tools/cli/bin/hatchling build -t wheel -d ../dist >/dev/null
+	@scripts/action
 	@.tools/uv/bin/uv pip install --python .tools/cli/bin/python --quiet --offline --no-deps --reinstall dist/openassent-*.whl
 	@touch $@
 

@@ -43,7 +43,7 @@ def function_environment(
         "ORGANIZATIONS_PER_PERSON": "1000",
         # MiniStack's user pools call themselves what AWS would. The metadata leads to the sign-in page of this machine.
         "SIGN_IN_ISSUER": f"https://cognito-idp.{pool_id.partition('_')[0]}.amazonaws.com/{pool_id}",
-        "SIGN_IN_METADATA_URL": f"{base_url}{sign_in.PREFIX}{sign_in.METADATA}",
+        "SIGN_IN_METADATA_URL": f"{base_url}{sign_in.PREFIX}/{sign_in.METADATA}",
         "SIGN_IN_CLIENT_ID": resources["UserPoolClient"],
         **front_door,
         **(memory.code_host or {}),

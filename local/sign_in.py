@@ -13,7 +13,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from local import pages
 
 PREFIX = "/sign-in-stand-in"
-METADATA = "/.well-known/openid-configuration"
+METADATA = ".well-known/openid-configuration"
 _CREATE = "create"
 _TIMEOUT_SECONDS = 10
 _TITLES = {True: "Create an account", False: "Sign in"}
@@ -25,9 +25,9 @@ def create_app(client: Any, endpoint: str, pool_id: str) -> FastAPI:
     """Returns the ASGI app for a user pool of MiniStack. It can be mounted at any path. client: of `cognito-idp`."""
     app = FastAPI(openapi_url=None)
 
-    @app.get(METADATA)
+    @app.get(f"/{METADATA}")
     def describe(request: Request) -> dict[str, Any]:
-        found = requests.get(f"{endpoint}/{pool_id}{METADATA}", timeout=_TIMEOUT_SECONDS).json()
+        found = requests.get(f"{endpoint}/{pool_id}/{METADATA}", timeout=_TIMEOUT_SECONDS).json()
         own = {"authorization_endpoint": f"{pages.base_url(request)}/authorize", "prompt_values_supported": [_CREATE]}
         return {**found, **own}
 

@@ -49,7 +49,7 @@ def test_examples_are_commands():
         for line in re.findall(r"^  assent (.*)$", command.epilog or "", re.MULTILINE):
             assert line.startswith(name)
             words = shlex.split(line)[len(name.split()) :]
-            command.make_context(name, words, resilient_parsing=False).close()
+            command.make_context(name, words).close()
 
 
 @each(

@@ -30,7 +30,7 @@ def banner(
     text: str = TEXT,
     tag: str = "button",
 ) -> str:
-    """Returns a banner of the site's own. accept, refuse: the code of its buttons; without it, there is none."""
+    """Returns a banner of the site's own. accept, refuse: the code of its buttons. Without the latter, it has one."""
     yes, no, more = labels.split("|")
     close = "document.querySelector('#bar').remove();"
     buttons = f'<{tag} id="yes">{yes}</{tag}> <button>{more}</button>'

@@ -99,6 +99,7 @@ CASES = (
         {"items": [{**_CHANGE, "status": "dismissed"}]},
         "member",
     ),
+    Case("createComment", Action.INBOX_ADD_COMMENT, {"text": "Canary"}, {"text": "Another"}, role="member"),
     Case("createGithubIssue", Action.ISSUE_REQUEST, None, {"existingIssue": "#42"}),
     Case(
         "createInvitation",

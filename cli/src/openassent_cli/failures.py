@@ -24,6 +24,18 @@ _CODES = {
     429: Exit.TRY_LATER,
     503: Exit.TRY_LATER,
 }
+# Where the service's own advice is for those who send requests.
+_ADVICE = {
+    "CONFLICT": "Look at the current state, then decide whether to run another command.",
+    "INSUFFICIENT_SCOPE": "Sign in with the scope that is needed: `assent login --scope …`. API keys don't have every "
+    "scope.",
+    "INTERNAL_ERROR": "Try again later, and report the request's ID if it fails again.",
+    "INVALID_ORIGIN": "Correct each address, then run the command again.",
+    "INVALID_PAYLOAD": "Correct each problem, then run the command again.",
+    "INVALID_REGION": "`assent api GET /v1/regions` lists the regions.",
+    "NOT_FOUND": "Check the ID, and with `assent whoami` the organization.",
+    "SCAN_IN_PROGRESS": "Wait until the scan has ended, then run the command again.",
+}
 
 
 @contextlib.contextmanager
@@ -76,12 +88,12 @@ def _advice(error: "openassent.ApiError") -> Iterator[str]:
         yield f"{'.'.join(problem.path)}: {problem.message}" if problem.path else problem.message
     if error.status == 401:
         yield "Run `assent login`, or set ASSENT_API_KEY."
-    elif error.code == "INSUFFICIENT_SCOPE":
-        yield "Sign in with the scope that is needed: `assent login --scope …`. API keys don't have every scope."
+    elif [problem.path for problem in error.problems] == [["organizationId"]]:
+        yield "Give --org, or run `assent org use`."
     elif error.retry_after:
         yield f"Try again in {error.retry_after:.0f} seconds."
-    elif error.hint:
-        yield error.hint
+    elif hint := _ADVICE.get(error.code or "", error.hint):
+        yield hint
     suggestions = error.details.get("suggestions") if isinstance(error.details, dict) else None
     if suggestions and isinstance(suggestions, list):
         yield f"Suggestions: {', '.join(map(str, suggestions))}"

@@ -70,7 +70,7 @@ class Program(PlainGroup):
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
-        self.commands = _Commands()  # type: ignore[assignment] - it is only read
+        self.commands: Any = _Commands()
 
     def list_commands(self, _: Any) -> list[str]:
         return [*_COMMANDS]

@@ -16,7 +16,7 @@ ALL = "all"
 _TEXT_LENGTH = 200
 _DEFAULTS = {"status": "open", "sort": "priority"}
 # The parameters of the query, which have the names of the filters of any list of findings.
-_TEXTS = ("priority", "source", "project_id", "repository_name", "vendor", "text")
+_TEXTS = ("priority", "source", "project_id", "repository_name", "vendor", "assignee", "text")
 
 
 class Filters(NamedTuple):

@@ -12,11 +12,11 @@ from fastapi import Response
 
 from controlplane.access.web_session import WebSession
 from controlplane.code_host import repositories
-from controlplane.findings import inbox, issue_attempts, lists, vendors
-from controlplane.findings.inbox import InboxPage, Outcome, StaleVersion, UnknownItem
+from controlplane.findings import conversations, inbox, issue_attempts, lists, vendors
+from controlplane.findings.inbox import InboxPage, NotAssignable, Outcome, StaleVersion, UnknownItem
 from controlplane.findings.issue_attempts import IssueProgress
 from controlplane.findings.items import Status
-from controlplane.findings.lists import MOST_READ, MOST_SORTED
+from controlplane.findings.lists import MOST_READ, MOST_SORTED, UNASSIGNED, Wanted
 from controlplane.organizations import members
 from controlplane.platform.core.errors import ApiError
 from controlplane.platform.core.ids import InboxItemId, ProjectId
@@ -29,7 +29,7 @@ from dashboard.findings import triage
 from dashboard.findings.filters import PRIORITIES, STATUSES, Filters
 from dashboard.findings.groups import group_findings
 from dashboard.findings.highlighting import highlight
-from dashboard.findings.history import list_events
+from dashboard.findings.history import FORMER_MEMBER, list_events
 from dashboard.findings.triage import Decision
 from dashboard.forms import NotAcceptable
 from dashboard.pages import page, redirect_within
@@ -41,12 +41,17 @@ ITEMS_PER_PAGE, GROUPED_PER_PAGE = 50, 100
 # The number of items in a status is counted up to this.
 MOST_COUNTED = 50
 _PROJECTS = 100
+# Members that can be chosen on a page. The API assigns any.
+_MEMBERS = 100
 _DONE = {
     "open": "The finding is open again.",
     "accepted": "The finding is accepted.",
     "dismissed": "The finding is dismissed.",
     "resolved": "The finding is resolved.",
     "undo": "The finding has its former status again.",
+    "assign": "The assignee is changed.",
+    "comment": "The comment is added.",
+    "deleted": "The comment is deleted.",
     "issue": "The finding has an issue now.",
     "pending": "GitHub is being asked. Reload this page in a moment.",
     "approved": "The vendor is approved for this project.",
@@ -99,9 +104,20 @@ async def decide_finding(session: MemberSubmits, item_id: ItemPath) -> Response:
         triage.decide(found.item, decision, session.form.get("version", ""), session.user_id)
     except StaleVersion as failure:
         return _finding(session, _get_progress(session, item_id), failure, stale=Decision.read(session.form))
-    except NotAcceptable as failure:
+    except (NotAcceptable, NotAssignable) as failure:
         return _finding(session, found, failure)
     return _done(session, item_id, decision.action)
+
+
+@router.post("/organizations/{organizationSlug}/inbox/{itemId}/comments", operation_id="commentOnFinding")
+async def comment(session: MemberSubmits, item_id: ItemPath) -> Response:
+    """Adds a comment to a finding, or deletes the one that the form names."""
+    found = _get_progress(session, item_id)
+    try:
+        done = triage.comment(found.item, session.form, session.user_id, session.organization.role)
+    except ApiError as failure:
+        return _finding(session, found, failure)
+    return _done(session, item_id, done)
 
 
 @router.post("/organizations/{organizationSlug}/inbox/{itemId}/issue", operation_id="openIssue")
@@ -153,36 +169,41 @@ def _inbox(
     organization_id, filters = session.organization.organization_id, Filters.read(session.parameters)
     binding = (filters.status, *filters.pairs, *filters.pairs.values())
     codec = CursorCodec(session.parameters.get("cursor"), "showInbox", organization_id, *binding)
+    wanted = filters.wanted
+    if wanted.assignee == "me":
+        wanted = wanted._replace(assignee=session.user_id)
     per_page = GROUPED_PER_PAGE if filters.group else ITEMS_PER_PAGE
     reads: list[Callable[[], Any]] = [
-        lambda: lists.find(
-            organization_id, filters.known_status, filters.wanted, per_page, codec.after, sort=filters.sort
-        ),
+        lambda: lists.find(organization_id, filters.known_status, wanted, per_page, codec.after, sort=filters.sort),
         lambda: projects.list_projects(organization_id, _PROJECTS, None).items,
         lambda: list_choices(organization_id),
         lambda: members.find_names(organization_id, _list_people(outcomes)),
+        lambda: members.list_members(organization_id, _MEMBERS, None).items,
         *(_counting(organization_id, status) for status in STATUSES),
     ]
-    found, own_projects, own_repositories, names, *counts = read_each(lambda read: read(), reads)
+    found, own_projects, own_repositories, names, roster, *counts = read_each(lambda read: read(), reads)
     return page(
         "inbox",
         session,
         failure,
         filters=filters,
         items=found.items,
+        assignees={it.item_id: it.assignee for it in conversations.with_assignees(found.items) if it.assignee},
         groups=group_findings(found.items, filters.group) if filters.group else [],
         # The number of items in each status, up to a limit.
         statuses={
             status: Count(min(number, MOST_COUNTED), number <= MOST_COUNTED)
             for status, number in zip(STATUSES, counts, strict=True)
         },
-        priorities=_count_priorities(found.part, filters, is_first=codec.after is None),
+        priorities=_count_priorities(found.part, wanted, is_first=codec.after is None),
         read=len(found.part.items),
         cursor=codec.cursor(found.next_position),
         has_cursor=codec.after is not None,
         project_options=[(project.project_id, project.name) for project in own_projects],
         repository_options=[(name, name) for name in sorted({repository.name for repository in own_repositories})],
         names=names,
+        roster=roster,
+        assignee_options=[("me", "Me"), (UNASSIGNED, "Unassigned"), *((it.user_id, it.name) for it in roster)],
         decision=decision,
         outcomes=outcomes,
         most_read=MOST_SORTED if filters.sort == "priority" else MOST_READ,
@@ -194,9 +215,9 @@ def _counting(organization_id: str, status: Status) -> Callable[[], int]:
     return lambda: inbox.count_items(organization_id, status, MOST_COUNTED + 1)
 
 
-def _count_priorities(listed: InboxPage, filters: Filters, *, is_first: bool) -> dict[str, Count]:
+def _count_priorities(listed: InboxPage, wanted: Wanted, *, is_first: bool) -> dict[str, Count]:
     """Returns the number of the items that were read for this page and match all other filters, by priority."""
-    any_priority = filters.wanted._replace(priority="")
+    any_priority = wanted._replace(priority="")
     counted = Counter(item.priority for item in listed.items if any_priority.matches(item))
     return {it: Count(counted[it], is_first and listed.next_position is None) for it in PRIORITIES}
 
@@ -212,14 +233,17 @@ def _finding(
 ) -> Response:
     """Shows the item with its related records, which takes one more round trip."""
     item, seen = progress.item, progress.item.runtime_vendor
-    people = [change.by for change in item.history if change.by]
+    people = {change.by for change in item.history if change.by} | conversations.people_of(item.comments)
     reads: list[Callable[[], Any]] = [
         lambda: projects.find_project(ProjectId.stored(item.project_id)) if item.project_id else None,
         lambda: repositories.find_repository(item.repository_id) if item.repository_id else None,
         lambda: vendors.find_vendor(ProjectId.stored(seen.project_id), seen.vendor_id) if seen else None,
-        lambda: members.find_names(item.organization_id, people),
+        lambda: members.find_members(item.organization_id, people),
+        lambda: members.list_members(item.organization_id, _MEMBERS, None).items,
+        lambda: conversations.with_assignees([item]),
     ]
-    project, repository, vendor, names = read_each(lambda read: read(), reads)
+    project, repository, vendor, known, roster, (item,) = read_each(lambda read: read(), reads)
+    names = {user_id: member.name for user_id, member in known.items()}
     can_undo = session.parameters.get("done") in STATUSES and triage.is_undoable(item, session.user_id)
     return page(
         "inbox_item",
@@ -233,6 +257,10 @@ def _finding(
         vendor=vendor,
         names=names,
         events=list_events(item, vendor, names),
+        roster=roster,
+        user_id=session.user_id,
+        comments=[it._replace(text=conversations.shown_text(it.text, known, FORMER_MEMBER)) for it in item.comments],
+        longest_comment=conversations.LONGEST_COMMENT,
         highlight=highlight,
         filters=Filters.read(session.parameters),
         can_undo=can_undo,

@@ -1,15 +1,16 @@
 """Decisions on the inbox's pages: on one finding or on many at once, and undoing them."""
 
 from collections.abc import Mapping
-from datetime import date
+from datetime import date, timedelta
 from typing import NamedTuple, cast
 
-from controlplane.findings import inbox, vendors
-from controlplane.findings.inbox import Outcome, StaleVersion
+from controlplane.findings import conversations, inbox, vendors
+from controlplane.findings.inbox import KEPT, ItemChange, Outcome, StaleVersion
 from controlplane.findings.items import InboxItem, Status
 from controlplane.findings.vendors import VendorState
 from controlplane.platform.core import clock
 from controlplane.platform.core.ids import InboxItemId, ProjectId
+from controlplane.platform.core.roles import Role
 from controlplane.platform.table.parallel import read_both
 from controlplane.projects import store as projects
 from dashboard.findings.filters import STATUSES
@@ -18,25 +19,37 @@ from dashboard.forms import NotAcceptable, read_choice
 _MOST_AT_ONCE = 100
 # A form names each chosen item in a field of its own, with the version that the person has seen, or all of a group.
 _CHOSEN, _CHOSEN_GROUP = "item-", "group-"
-UNDO = "undo"
+UNDO, ASSIGN = "undo", "assign"
+# Dismissals for these numbers of days.
+SNOOZES = {"week": 7, "month": 30}
 _REASON_LENGTH = 1_000
 _NO_VENDOR_DECISION = "Choose to approve or to ignore the vendor of a finding on a website."
 
 
 class Decision(NamedTuple):
-    """A status to set with a reason, or `undo`, which restores the former status. until: the end of a dismissal."""
+    """A status to set with a reason, `undo`, which restores the former status, or `assign`.
+
+    until: the end of a dismissal. assignee: see `ItemChange`.
+    """
 
     action: str
     reason: str | None = None
     until: str | None = None
+    assignee: str | None = KEPT
 
     @classmethod
     def read(cls, form: Mapping[str, str]) -> "Decision":
         """Returns the decision of a form. Raises NotAcceptable."""
-        action = read_choice(form, "action", (*STATUSES, UNDO), "Choose what to do with the findings.")
+        possible = (*STATUSES, UNDO, ASSIGN, *SNOOZES)
+        action = read_choice(form, "action", possible, "Choose what to do with the findings.")
+        if action == ASSIGN:
+            return cls(action, assignee=form.get("assignee") or None)
         reason = form.get("reason", "").strip()
         if len(reason) > _REASON_LENGTH:
             raise NotAcceptable("The reason can have 1,000 characters. Shorten it.")
+        if action in SNOOZES:
+            day = date.fromisoformat(clock.timestamp()[:10]) + timedelta(days=SNOOZES[action])
+            return cls("dismissed", reason or None, _read_end(day.isoformat()))
         return cls(action, reason or None, _read_end(form.get("until", "")) if action == "dismissed" else None)
 
 
@@ -54,7 +67,12 @@ def _read_end(day: str) -> str | None:
 
 
 def decide(item: InboxItem, decision: Decision, version: str, user_id: str) -> InboxItem:
-    """Applies the decision if the item still has the version. Raises StaleVersion, UnknownItem, NotAcceptable."""
+    """Applies the decision if the item still has the version.
+
+    Raises StaleVersion, UnknownItem, NotAssignable, NotAcceptable.
+    """
+    if decision.action == ASSIGN:
+        return inbox.change_item(item, ItemChange(assignee=decision.assignee), version, user_id)
     if decision.action != UNDO:
         status = cast("Status", decision.action)
         return inbox.change_status(item, status, version, user_id, decision.reason, until=decision.until)
@@ -94,6 +112,22 @@ def decide_all(
     """
     items = {key: item for key, item in inbox.find_items(chosen).items() if item.organization_id == organization_id}
     return inbox.change_each(chosen, items, lambda item, version: decide(item, decision, version, user_id))
+
+
+def comment(item: InboxItem, form: Mapping[str, str], user_id: str, role: Role) -> str:
+    """Adds the form's comment, which mentions the chosen member, or deletes a comment. Returns what was done.
+
+    Raises NotAcceptable, and the errors of `conversations`.
+    """
+    if deleted := form.get("delete"):
+        conversations.delete_comment(item, deleted, user_id, role)
+        return "deleted"
+    text = form.get("text", "").replace("\r\n", "\n").strip()
+    if not 0 < len(text) <= conversations.LONGEST_COMMENT:
+        raise NotAcceptable("A comment has 1 to 1,000 characters.")
+    mentioned = form.get("mention", "")
+    conversations.add_comment(item, f"@{mentioned} {text}" if mentioned else text, user_id, {})
+    return "comment"
 
 
 def decide_vendor(item: InboxItem, form: Mapping[str, str], user_id: str) -> VendorState:

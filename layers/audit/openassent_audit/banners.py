@@ -111,7 +111,7 @@ class _Rules:
         silent = ("lifecycle", "rulesteps", "detectionsteps", "evals", "errors", "messages", "waits")
         return {
             "enabled": True, "autoAction": _OF_AUTOCONSENT[self._choice], "disabledCmps": [], "enablePrehide": False,
-            "enableCosmeticRules": False, "enableGeneratedRules": True, "detectRetries": 3, "isMainWorld": False,
+            "enableCosmeticRules": False, "enableGeneratedRules": True, "detectRetries": 1, "isMainWorld": False,
             "prehideTimeout": 2000, "enableHeuristicDetection": False, "heuristicMode": "off", "visualTest": False,
             "logs": dict.fromkeys(silent, False),
         }  # fmt: skip

@@ -1,4 +1,4 @@
-"""What follows from the visits: findings, each with its evidence, merged over the pages.
+"""Judges the visits: findings, each with its evidence, merged over the pages.
 
 A finding's ID names what is wrong and with what. It is the same in every audit of the website, so that a later one can
 resolve it.

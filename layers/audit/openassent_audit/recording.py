@@ -1,4 +1,4 @@
-"""What a visit did, recorded through the DevTools protocol, from where a page can neither see nor stop it.
+"""Records a visit through the DevTools protocol, from where a page can neither see nor stop it.
 
 Values of cookies and storage are never kept, and addresses lose their query and fragment, which may identify a person.
 """

@@ -141,7 +141,11 @@ def names(office, world) -> dict[str, str]:
     ("line", "code", "message"),
     [
         ("project show nope", Exit.NOT_FOUND, "There is no project nope.\n`assent project list` lists them.\n"),
-        ("project show prj_nope", Exit.NOT_FOUND, "See https://api.assent.test/docs/errors#NOT_FOUND\nRequest "),
+        (
+            "project show prj_nope",
+            Exit.NOT_FOUND,
+            "\nCheck the ID, and with `assent whoami` the organization.\nSee https://api.assent.test/docs/errors#NOT_F",
+        ),
         ("org use nope", Exit.NOT_FOUND, "There is no org nope.\n`assent org list` lists them.\n"),
         ("project list --org nope", Exit.NOT_FOUND, "There is no org nope."),
         ("member remove nope@example.com --yes", Exit.NOT_FOUND, "`assent member list` lists them.\n"),
@@ -161,7 +165,7 @@ def names(office, world) -> dict[str, str]:
         ("scan unlock {scan}", Exit.CONFLICT, "All findings of this scan are readable already."),
         ("scan unlock {failed} --yes", Exit.CONFLICT, "failed. Only a completed scan can be unlocked.\n"),
         ("org create Acme --slug {org}", Exit.CONFLICT, "\nSuggestions: {org}-"),
-        ("project create '' --region moon", Exit.USAGE, "\nCorrect each problem, then send the request again.\n"),
+        ("project create '' --region moon", Exit.USAGE, "\nCorrect each problem, then run the command again.\n"),
         ("key create '' --scope x", Exit.USAGE, "\nscopes.0: Must be"),
         (
             "api GET /v1/projects/prj_nope",

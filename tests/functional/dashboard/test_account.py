@@ -142,7 +142,7 @@ class TestDeletion:
 
 
 PAGE = "/account/notifications"
-ALL = {"finding", "credits", "webhook", "key", "digest"}
+ALL = {"finding", "mention", "credits", "webhook", "key", "digest"}
 
 
 @pytest.fixture
@@ -184,7 +184,7 @@ class TestChoosing:
         assert 'name="credits"' not in shown.text
         assert "Admins and owners also get emails about low credits" in text_of(shown)
         browser.press("Save", fill={"New P0 findings": False, "Weekly digest": False})
-        assert choices(member, company) == {"credits", "webhook", "key"}
+        assert choices(member, company) == {"mention", "credits", "webhook", "key"}
         for organization_id in (other.organization_id, HOSTILE, ""):
             reply = browser.forge(PAGE, {"organization_id": organization_id})
             assert (reply.status, "<script>alert" in reply.text) == (404, False)

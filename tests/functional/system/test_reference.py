@@ -267,6 +267,7 @@ class TestGuides:
     def test_a_guide_is_a_page_and_markdown_and_its_links_work(self, name, api):
         reply = api.get(f"/docs/{name}", headers={"Accept": "text/html"})
         assert reply.text.count("<h1>") == 1
+        assert Page(reply.text).all("style") == []
         for address in [it for it in Page(reply.text).all("href", "a") if "://" not in it or it.startswith(BASE)]:
             assert api.get(urlsplit(urljoin(f"{BASE}/docs/{name}", address)).path).status == 200
         markdown = api.get(f"/docs/{name}.md")

@@ -29,7 +29,12 @@ class Method(StrEnum):
     DELETE = "DELETE"
 
 
-@app.add("api")
+@app.add(
+    "api",
+    "assent api GET /v1/billing",
+    "assent api GET /v1/audit-log --paginate",
+    "assent api POST /v1/api-keys --field name=CI",
+)
 def api(
     *,
     method: Annotated[

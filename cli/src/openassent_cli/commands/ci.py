@@ -49,14 +49,14 @@ class Outcome:
         return [it for it in self.new if it[0] <= threshold]
 
 
-@app.add("ci")
+@app.add("ci", "assent ci", "assent ci --local --base main --sarif assent.sarif")
 def ci(
     *,
     repo: Annotated[
         str | None, typer.Option(help="The repository, by ID or owner/name. The remote's by default.")
     ] = None,
     fail_on: Annotated[
-        Priority, typer.Option(help="Exit with 3 if a new finding is at least this urgent.")
+        Priority, typer.Option(metavar="PRIORITY", help="Exit with 3 if a new finding is at least this urgent.")
     ] = Priority.P1,
     sarif_file: Annotated[Path | None, typer.Option("--sarif", help="Write SARIF to this file.")] = None,
     summary_file: Annotated[
@@ -124,7 +124,8 @@ def _local(base: str | None) -> Outcome:
     folder = git.root(Path()) or Path()
     with FileProgress() as progress:
         known = None
-        if reference := base or _base_of_merge_request(folder):
+        reference = base or _base_of_merge_request(folder)
+        if reference and git.has(folder, "HEAD"):  # in a repository without commits, everything is new
             with git.checked_out(folder, reference) as tree:
                 earlier = scan_folder(tree, on_progress=progress.update).findings
                 known = read_baseline(it.as_dict() for it in earlier)

@@ -20,7 +20,7 @@ app = Group()
 _STYLES = {"+": "green", "-": "red", "@": "cyan", " ": "", "\\": "dim"}
 
 
-@app.add("fix")
+@app.add("fix", "assent fix", "assent fix web --apply")
 def fix(
     path: Annotated[Path, typer.Argument(help="The folder to fix.")] = Path(),
     *,

@@ -155,8 +155,9 @@ def document(subject: Subject, item: Item) -> dict[str, Any]:
         with suppress(feedback.UnknownReport):
             fields = feedback.get_report(item["reference"]).fields
             item = {**{name: item[name] for name in item if name != "detached"}, **fields}
-    if "history" in item:
-        item = {**item, "history": [entry for entry in item["history"] if entry.get("by") == subject.user_id]}
+    for texts in ("history", "comments"):  # omit those of other people
+        if texts in item:
+            item = {**item, texts: [entry for entry in item[texts] if entry.get("by") == subject.user_id]}
     context = {"pk", "sk", *_CONTEXT_FIELDS}
     if item.get("statusBy") == subject.user_id:  # omit the reason if another person wrote it
         context.add("statusReason")

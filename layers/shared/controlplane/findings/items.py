@@ -24,10 +24,31 @@ Status = Literal["open", "accepted", "dismissed", "resolved"]
 MOST_FORMER = 10
 
 
+class Assignee(NamedTuple):
+    """The member to whom an item is assigned, and since when.
+
+    name, email: None until `conversations.with_assignees` has read them.
+    """
+
+    user_id: str
+    since: str
+    name: str | None = None
+    email: str | None = None
+
+
+class Comment(NamedTuple):
+    """A comment on an item. text: what a person wrote, in which members are mentioned by the IDs of their accounts."""
+
+    id: str
+    at: str
+    by: str
+    text: str
+
+
 class StatusChange(NamedTuple):
     """A status of an item, its time, and who or what set it: a person, a scan, or neither if it was found.
 
-    until: from when on a dismissed item opens again if it is found.
+    until: when a dismissed item opens again.
     """
 
     status: Status
@@ -319,6 +340,14 @@ def _stored_vendor(item: Mapping[str, Any]) -> RuntimeVendor | None:
     return read_map(RuntimeVendor, vendor) if vendor else RuntimeVendor.from_listed(item)
 
 
+def _stored_assignee(item: Mapping[str, Any]) -> Assignee | None:
+    assignee = item.get("assignee")
+    if assignee:
+        return read_map(Assignee, assignee)
+    of_position = keys.inbox_order_assignee(item.get(keys.INBOX.sk, "")) if "assignee" not in item else None
+    return Assignee(*of_position) if of_position else None
+
+
 def _stored_path(item: Mapping[str, Any]) -> str | None:
     """Returns the file of a code finding: of its evidence, or of an item in a list, from its position."""
     if item["source"] != "code-audit":
@@ -345,6 +374,8 @@ class InboxItem(StoredMap):
     repository_name: Annotated[str | None, SPARSE] = None
     github_issue: Annotated[GithubIssue | None, SPARSE] = None
     runtime_vendor: Annotated[RuntimeVendor | None, Derived(_stored_vendor)] = None
+    # As stored: it isn't known whether that is a member still.
+    assignee: Annotated[Assignee | None, Derived(_stored_assignee)] = None
     updated_at: str
     version: str
     repository_id: Annotated[RepositoryId | None, SPARSE] = None
@@ -354,7 +385,7 @@ class InboxItem(StoredMap):
     references: Annotated[tuple[str, ...], SPARSE] = ()
     evidence: Annotated[tuple[Evidence, ...], SPARSE] = ()
     status_reason: Annotated[str | None, SPARSE] = None
-    # From when on it opens again if it is found, if it is dismissed.
+    # When it opens again, if it is dismissed.
     dismissed_until: Annotated[str | None, SPARSE] = None
     # The scan that resolved it.
     resolved_by: Annotated[str | None, Derived(resolving_scan)] = None
@@ -364,6 +395,8 @@ class InboxItem(StoredMap):
     confidence: Annotated[Confidence | None, SPARSE] = None
     fix: Annotated[Fix | None, SPARSE] = None
     locked_findings: Annotated[LockedFindings | None, SPARSE] = None
+    # Oldest first.
+    comments: Annotated[tuple[Comment, ...], SPARSE] = ()
     # The file that a code finding is about. In listed items, None if the position doesn't carry it.
     path: Annotated[str | None, Derived(_stored_path)] = None
     # Former statuses, oldest first, and the current one as the last. Empty in listed items.

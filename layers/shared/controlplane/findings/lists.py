@@ -11,10 +11,12 @@ part: an item that changes leaves it, and nothing enters it, so every other item
 from collections.abc import Collection
 from typing import Literal, NamedTuple, Self
 
-from controlplane.findings import inbox
+from controlplane.findings import conversations, inbox
 from controlplane.findings.inbox import InboxPage
 from controlplane.findings.items import InboxItem, Status
 
+# The assignee of items that have none.
+UNASSIGNED = "none"
 # A page with filters reads at most this many items of the list.
 MOST_READ = 200
 # A list by priority sorts this many at once: all findings of a scan.
@@ -28,7 +30,7 @@ class Wanted(NamedTuple):
 
     priority, source, project_id, repository_id, vendor_id: as the items have them. repository_name: likewise, but not
     unique. vendor, text: what a finding contains, in any case. project_ids: the projects that the caller is limited to,
-    or None.
+    or None. assignee: the ID of an account, or UNASSIGNED.
     """
 
     priority: str = ""
@@ -40,6 +42,7 @@ class Wanted(NamedTuple):
     vendor: str = ""
     text: str = ""
     project_ids: Collection[str] | None = None
+    assignee: str = ""
 
     def matches(self, item: InboxItem) -> bool:
         """Returns whether the list includes the item. Filters by IDs need items that are complete."""
@@ -54,6 +57,7 @@ class Wanted(NamedTuple):
             and self.repository_id in ("", item.repository_id)
             and self.vendor_id in ("", vendor.vendor_id if vendor else None, *item.vendor_ids)
             and self.repository_name in ("", item.repository_name)
+            and self.assignee in ("", item.assignee.user_id if item.assignee else UNASSIGNED)
             and _contains(of_vendor, self.vendor)
             and all(_contains(contained, word) for word in self.text.split())
         )
@@ -110,7 +114,8 @@ def find(
     """Returns up to `limit` items that match among the next `most` items (by default 200). Takes one round trip.
 
     By priority, they are the next ones of a part of up to 500 items. A filter by the ID of a repository or a vendor
-    takes a second round trip, for the items that match all other filters, and the part then has up to 200 items.
+    takes a second round trip, for the items that match all other filters, and the part then has up to 200 items. So
+    does a filter by the assignee, for the memberships of all assignees.
     """
     if sort == "priority":
         return _find_by_priority(organization_id, status, wanted, limit, after, since=since)
@@ -167,6 +172,8 @@ def _find_by_priority(
 
 def _select(items: list[InboxItem], wanted: Wanted) -> list[InboxItem]:
     """Returns the items that match. Completes them if a filter by an ID needs that."""
+    if wanted.assignee:
+        items = conversations.with_assignees(items)
     if wanted.repository_id or wanted.vendor_id:
         otherwise = wanted._replace(repository_id="", vendor_id="")
         items = [item for item in items if otherwise.matches(item) and _may_match(item, wanted)]

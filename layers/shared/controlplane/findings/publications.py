@@ -121,7 +121,8 @@ def publish_leg(discovery: Discovery, existing: Mapping[str, Any] | None) -> Put
     status = _next_status(discovery, existing)
     if status is None and all(attributes[name] == existing.get(name) for name in LISTED):
         # Nothing listed changed, so the item keeps its position, and its version, so pending decisions still succeed.
-        order = inbox.order_of(existing["updatedAt"], item_id, discovery.runtime_vendor, discovery.path)
+        assignee = InboxItem.from_item(existing).assignee
+        order = inbox.order_of(existing["updatedAt"], item_id, discovery.runtime_vendor, discovery.path, assignee)
         changed = {**attributes, keys.INBOX.sk: order}
         when, values = _unchanged(existing)
         return Update(keys.inbox_item(*item_id.location), set_expression(changed), when, {**changed, **values})
@@ -145,13 +146,15 @@ def _change(
 ) -> Update:
     reasons = discovery.resolved_attributes() if status == "resolved" else {}
     when, values = _unchanged(existing)
+    item = InboxItem.from_item(existing)
     return inbox.update_leg(
         discovery.item_id,
         inbox.new_version(),
         status,
         vendor=discovery.runtime_vendor,
         path=discovery.path,
-        history=InboxItem.from_item(existing).history,
+        assignee=item.assignee,
+        history=item.history,
         fields={**attributes, **reasons},
         when=when,
         values=values,
@@ -199,6 +202,7 @@ def _resolve(existing: Mapping[str, Any], resolution: Resolution) -> Update:
         inbox.new_version(),
         "resolved",
         path=item.path,
+        assignee=item.assignee,
         history=item.history,
         fields=resolved_by(resolution),
         when=when,

@@ -31,6 +31,9 @@ LATEST_SCANS = 64
 # An entry is below 1 KB: its Put in a transaction takes 2 units, and its Delete 1. 30,000 units a second, 469 a shard.
 ADVISORIES = 64
 
+# The same: the end of a dismissal is put and deleted with changes of its item.
+SNOOZES = 64
+
 
 def shard_of(text: str, shards: int) -> int:
     """Returns the shard of a text, the same in every process and release."""

@@ -169,8 +169,9 @@ def mail_stop(address: str) -> Key:
     return Key(mail_address_pk(address), "STOP")
 
 
-# The number of invitation emails to an address on a day, and those of an organization.
-# {pk: MAILTO#ada@example.com, sk: DAY#2026-03-04, invitations: 3, expiresAt: 1772773567}
+# The number of emails of invitations, and about assignments and mentions, to an address on a day, and those of an
+# organization.
+# {pk: MAILTO#ada@example.com, sk: DAY#2026-03-04, invitations: 3, mentions: 2, expiresAt: 1772773567}
 def mail_day_of_address(address: str, day: str) -> Key:
     return Key(mail_address_pk(address), f"DAY#{day}")
 

@@ -1,0 +1,193 @@
+"""People who work on a finding together: its assignee, its comments, and the emails to those whom they concern.
+
+Comments are part of the item, so they are deleted with it. They name people by the IDs of their accounts: an address
+after `@` is stored as the ID of the member who has it. Names are read from the roster for each response, so a person
+who has left has none, and is no longer an assignee: a membership that began after an assignment doesn't bring it back.
+
+A comment changes neither the item's version nor its position, because no decision depends on it.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar
+
+from controlplane.findings.items import Assignee, Comment, InboxItem
+from controlplane.organizations import members
+from controlplane.organizations.store import MemberItem
+from controlplane.platform.core import clock, ids
+from controlplane.platform.core.actions import Action
+from controlplane.platform.core.errors import Conflict, NotFound, RoleRequired
+from controlplane.platform.core.ids import InboxItemId
+from controlplane.platform.core.naming import normalize_email
+from controlplane.platform.core.roles import RANK, Role
+from controlplane.platform.core.settings import settings
+from controlplane.platform.queues import outbox
+from controlplane.platform.table import keys
+from controlplane.platform.table.retry import WriteConflict, retry_on_conflict
+from controlplane.platform.table.stored import to_map
+from controlplane.platform.table.table import Leg, LegFailed, Recorded, Update, table
+
+# An item has room for these in 4-byte characters, next to its evidence.
+MOST_COMMENTS, LONGEST_COMMENT = 50, 1_000
+MOST_MENTIONS = 10
+_COMMENT = "cmt_"
+# Each ends at the first character that can't belong to it, so the time is linear in the text.
+_ADDRESSED = re.compile(r"(?<!\S)@([^\s@]{1,64}@[A-Za-z0-9-]{1,63}(?:\.[A-Za-z0-9-]{1,63}){1,8})")
+_MENTIONED = re.compile(r"@(usr_[0-9a-hjkmnp-tv-z]{16})(?![0-9A-Za-z_])")
+
+
+class TooManyComments(Conflict):
+    message = f"A finding has at most {MOST_COMMENTS} comments. Delete one first."
+    fixed_details: ClassVar = {"reason": "comment_limit", "limit": MOST_COMMENTS}
+
+
+class UnknownComment(NotFound):
+    """The comment or its item doesn't exist, or was deleted."""
+
+
+# People
+
+
+def with_assignees(items: Sequence[InboxItem], *, named: bool = True) -> list[InboxItem]:
+    """Returns the items of one organization with the names of their assignees, and without those who have left.
+
+    named: False if the caller may not see names. Consistent. Takes a round trip if any item is assigned.
+    """
+    assigned = {it.assignee.user_id for it in items if it.assignee}
+    found = members.find_members(items[0].organization_id, assigned) if assigned else {}
+
+    def known(item: InboxItem) -> InboxItem:
+        assignee = item.assignee
+        member = found.get(assignee.user_id) if assignee else None
+        if assignee is None or member is None or member.joined_at > assignee.since:
+            return replace(item, assignee=None)
+        shown = (member.name, member.email) if named else (None, None)
+        return replace(item, assignee=Assignee(assignee.user_id, assignee.since, *shown))
+
+    return [known(item) if item.assignee else item for item in items]
+
+
+def mentions_of(text: str) -> tuple[str, ...]:
+    """Returns the IDs of the accounts that a stored comment mentions, each once."""
+    return tuple(dict.fromkeys(_MENTIONED.findall(text)))
+
+
+def people_of(comments: Iterable[Comment]) -> set[str]:
+    """Returns the IDs of the accounts that the comments name."""
+    return {user_id for it in comments for user_id in (it.by, *mentions_of(it.text))}
+
+
+def shown_text(text: str, people: Mapping[str, MemberItem], former: str | None = None) -> str:
+    """Returns a stored comment with the names of those whom it mentions. former: replaces the IDs of all others."""
+    return _MENTIONED.sub(lambda it: f"@{people[it[1]].name if it[1] in people else former or it[1]}", text)
+
+
+def _store_mentions(organization_id: str, text: str) -> tuple[str, set[str]]:
+    """Returns the text with the IDs of the members whose addresses it has after `@`, and all members it mentions.
+
+    The first ten count. Takes two round trips if it mentions anybody.
+    """
+    addresses = list(dict.fromkeys(map(normalize_email, _ADDRESSED.findall(text))))[:MOST_MENTIONS]
+    mentioned = mentions_of(text)[: MOST_MENTIONS - len(addresses)]
+    accounts = table.batch_get([keys.user_email(address) for address in addresses]) if addresses else []
+    owners = {address: item["userId"] for address, item in zip(addresses, accounts, strict=True) if item}
+    wanted = [*owners.values(), *mentioned]
+    found = members.find_members(organization_id, wanted) if wanted else {}
+
+    def stored(match: re.Match[str]) -> str:
+        user_id = owners.get(normalize_email(match[1]))
+        return f"@{user_id}" if user_id in found else match[0]
+
+    return _ADDRESSED.sub(stored, text), {*found}
+
+
+# Comments
+
+
+def add_comment(item: InboxItem, text: str, user_id: str, extra_legs: Mapping[str, Leg]) -> Comment:
+    """Adds a comment to the item, and leaves an email to each member whom it mentions to the sweep.
+
+    Raises TooManyComments, UnknownComment if the item was deleted, and LegFailed for an extra leg.
+    """
+    stored, mentioned = _store_mentions(item.organization_id, text)
+    comment = Comment(f"{_COMMENT}{ids.new_local()}", clock.timestamp(), user_id, stored)
+    change = Update(
+        keys.inbox_item(*item.item_id.location),
+        "SET #comments = list_append(if_not_exists(#comments, :none), :added)",
+        "attribute_exists(pk) AND (attribute_not_exists(#comments) OR size(#comments) < :most)",
+        {"none": [], "added": [to_map(comment)], "most": MOST_COMMENTS},
+    )
+    emails = announce(item.item_id, comment.id, mentioned - {user_id})
+    record = _recorded(Action.INBOX_ADD_COMMENT, item, after={"comment": comment.id})
+    try:
+        table.transact({**extra_legs, "item": change, **emails}, record)
+    except LegFailed as failure:
+        if failure.leg != "item":
+            raise
+        raise (UnknownComment if failure.item is None else TooManyComments) from None
+    return comment
+
+
+def delete_comment(item: InboxItem, comment_id: str, user_id: str, role: Role) -> None:
+    """Deletes a comment of the person, or any if they are an admin. Raises UnknownComment, RoleRequired."""
+    key = keys.inbox_item(*item.item_id.location)
+    known: InboxItem | None = item
+
+    def delete() -> None:
+        nonlocal known
+        current, known = known or _read_again(key), None
+        places = [place for place, it in enumerate(current.comments) if it.id == comment_id]
+        if not places:
+            raise UnknownComment
+        comment = current.comments[places[0]]
+        if comment.by != user_id and RANK[role] < RANK["admin"]:
+            raise RoleRequired("admin", role)
+        place = f"#comments[{places[0]}]"
+        change = Update(key, f"REMOVE {place}", f"{place}.#id = :id", {"id": comment_id})
+        record = _recorded(Action.INBOX_DELETE_COMMENT, item, before={"comment": comment_id})
+        try:
+            table.transact({"item": change}, record)
+        except LegFailed:
+            raise WriteConflict from None  # another comment before it was deleted
+
+    retry_on_conflict(delete, "the comments")
+
+
+def _read_again(key: keys.Key) -> InboxItem:
+    item = table.get(key)
+    if item is None:
+        raise UnknownComment
+    return InboxItem.from_item(item)
+
+
+def _recorded(action: Action, item: InboxItem, **changed: Mapping[str, Any]) -> Recorded:
+    return Recorded(action, item.organization_id, item.item_id, item.title, **changed)
+
+
+# Emails
+
+
+def announce(item_id: InboxItemId, subject: str, user_ids: Iterable[str]) -> dict[str, Leg]:
+    """Returns the legs that leave an email to each of the people to the sweep, or none if no emails are sent.
+
+    subject: the ID of a comment, or what distinguishes an assignment from others of the item.
+    """
+    if settings.email_sender is None:
+        return {}
+    message = {"version": 1, "kind": "send-notification", "organizationId": item_id.organization_id}
+    message |= {"about": "mention", "subject": f"{item_id}-{subject}"}
+    entries = [outbox.new_entry("emails", {**message, "userId": it}, after_seconds=0) for it in sorted(user_ids)]
+    return {entry.key.sk: entry.leg for entry in entries}
+
+
+def find_cause(item: InboxItem, subject: str, user_id: str) -> Comment | None:
+    """Returns the comment that mentions the person, or None for an assignment. Raises LookupError if it is gone."""
+    if not subject.startswith(_COMMENT):
+        if item.assignee is None or item.assignee.user_id != user_id:
+            raise LookupError("another assignee")
+        return None
+    found = next((it for it in item.comments if it.id == subject and user_id in mentions_of(it.text)), None)
+    if found is None:
+        raise LookupError("no such comment")
+    return found
