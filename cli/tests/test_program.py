@@ -60,6 +60,7 @@ def test_examples_are_commands():
         ("ast_grep_py", "scan local .", "This command isn't installed.", "scan"),
         ("yaml", "ci --local", "This command isn't installed.", "scan"),
         ("mcp", "mcp", "This command isn't installed.", "mcp"),
+        ("playwright", "audit shop.example", "This command isn't installed.", "audit"),
     ],
 )
 def test_without_its_extra_a_command_says_which_file_to_install(module: str, line: str, message: str, extra: str):

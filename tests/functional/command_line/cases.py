@@ -162,4 +162,4 @@ CASES = [
     Case("api DELETE /v1/webhook-endpoints/{webhook} -f dryRun=true", ('"deleted": true',)),
 ]
 # These have tests of their own.
-ELSEWHERE = {"login", "logout", "ci", "mcp", "scan local", "fix"}
+ELSEWHERE = {"audit", "login", "logout", "ci", "mcp", "scan local", "fix"}
