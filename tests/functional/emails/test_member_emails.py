@@ -121,7 +121,7 @@ class TestConversations:
     def test_no_one_is_told_of_what_is_gone_or_more_than_50_times_a_day(self, office):
         mention(office, "@usr_0000000000000000 look")
         item, comment_id = mention(office)
-        conversations.delete_comment(inbox.get_item(item.item_id), comment_id, "", "admin")
+        conversations.delete_comment(inbox.get_item(item.item_id), comment_id, office.owner.user_id, "admin")
         assert office.post.work() == []
         for _ in range(51):
             mention(office)

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 from controlplane.findings.items import Assignee, Comment, InboxItem
 from controlplane.organizations import members
-from controlplane.organizations.store import MemberItem
+from controlplane.organizations.store import MemberItem, role_check
 from controlplane.platform.core import clock, ids
 from controlplane.platform.core.actions import Action
 from controlplane.platform.core.errors import Conflict, NotFound, RoleRequired
@@ -108,7 +108,7 @@ def _store_mentions(organization_id: str, text: str) -> tuple[str, set[str]]:
 def add_comment(item: InboxItem, text: str, user_id: str, extra_legs: Mapping[str, Leg]) -> Comment:
     """Adds a comment to the item, and leaves an email to each member whom it mentions to the sweep.
 
-    Raises TooManyComments, UnknownComment if the item was deleted, and LegFailed for an extra leg.
+    Raises TooManyComments, UnknownComment if the item or the membership was deleted, and LegFailed for an extra leg.
     """
     stored, mentioned = _store_mentions(item.organization_id, text)
     comment = Comment(f"{_COMMENT}{ids.new_local()}", clock.timestamp(), user_id, stored)
@@ -121,11 +121,13 @@ def add_comment(item: InboxItem, text: str, user_id: str, extra_legs: Mapping[st
     emails = announce(item.item_id, comment.id, mentioned - {user_id})
     record = _recorded(Action.INBOX_ADD_COMMENT, item, after={"comment": comment.id})
     try:
-        table.transact({**extra_legs, "item": change, **emails}, record)
+        caller = role_check(user_id, item.organization_id, "member")
+        table.transact({**extra_legs, "caller": caller, "item": change, **emails}, record)
     except LegFailed as failure:
-        if failure.leg != "item":
+        if failure.leg in extra_legs:
             raise
-        raise (UnknownComment if failure.item is None else TooManyComments) from None
+        is_full = failure.leg == "item" and failure.item is not None
+        raise (TooManyComments if is_full else UnknownComment) from None
     return comment
 
 
@@ -141,14 +143,17 @@ def delete_comment(item: InboxItem, comment_id: str, user_id: str, role: Role) -
         if not places:
             raise UnknownComment
         comment = current.comments[places[0]]
-        if comment.by != user_id and RANK[role] < RANK["admin"]:
-            raise RoleRequired("admin", role)
+        least: Role = "member" if comment.by == user_id else "admin"
+        if RANK[role] < RANK[least]:
+            raise RoleRequired(least, role)
         place = f"#comments[{places[0]}]"
         change = Update(key, f"REMOVE {place}", f"{place}.#id = :id", {"id": comment_id})
         record = _recorded(Action.INBOX_DELETE_COMMENT, item, before={"comment": comment_id})
         try:
-            table.transact({"item": change}, record)
-        except LegFailed:
+            table.transact({"caller": role_check(user_id, item.organization_id, least), "item": change}, record)
+        except LegFailed as failure:
+            if failure.leg == "caller":
+                raise RoleRequired(least) from None
             raise WriteConflict from None  # another comment before it was deleted
 
     retry_on_conflict(delete, "the comments")
