@@ -118,12 +118,7 @@ async def get_authorization_server() -> Response:
     return Response(json.dumps(metadata), media_type="application/json", headers=_KEPT_A_WHILE)
 
 
-@router.get(
-    "/.well-known/oauth-protected-resource",
-    operation_id="getProtectedResource",
-    summary="Get the protected resource metadata",
-)
-@refuses(RouteNotFound)
+@router.get("/.well-known/oauth-protected-resource", operation_id="getProtectedResource", include_in_schema=False)
 async def get_protected_resource() -> Response:
     """Returns the protected resource metadata (RFC 9728), which names the authorization server."""
     metadata = service.describe_protected_resource()

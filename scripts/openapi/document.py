@@ -146,7 +146,6 @@ def documents(info: dict[str, Any]) -> dict[str, tuple[str, Schema]]:
     values = {
         "getOpenapi": {"openapi": "3.1.0", "info": summary, "paths": {}},
         "getAuthorizationServer": service.describe_authorization_server(),
-        "getProtectedResource": service.describe_protected_resource(),
         "getScanSarif": _SARIF_LOG,
         "getAgentFeedback": service.describe_feedback(),
     }
