@@ -291,7 +291,8 @@ async def create_comment(
     item = access.resource
 
     def create(legs: Mapping[str, Leg]) -> InboxItemDetail:
-        added = conversations.add_comment(item, body.text, access.user_id, legs)
+        sees_members = _sees_names(access)
+        added = conversations.add_comment(item, body.text, access.user_id, legs, sees_members=sees_members)
         return _detail(access, replace(item, comments=(*item.comments, added)))
 
     payload = {"itemId": item.item_id, "text": body.text}

@@ -114,7 +114,7 @@ async def comment(session: MemberSubmits, item_id: ItemPath) -> Response:
     """Adds a comment to a finding, or deletes the one that the form names."""
     found = _get_progress(session, item_id)
     try:
-        done = triage.comment(found.item, session.form, session.user_id, session.organization.role)
+        done = triage.comment(session, found.item)
     except ApiError as failure:
         return _finding(session, found, failure)
     return _done(session, item_id, done)
@@ -259,7 +259,7 @@ def _finding(
         events=list_events(item, vendor, names),
         roster=roster,
         user_id=session.user_id,
-        comments=[it._replace(text=conversations.shown_text(it.text, known, FORMER_MEMBER)) for it in item.comments],
+        comments=[it._replace(text=conversations.shown_text(it, known, FORMER_MEMBER)) for it in item.comments],
         longest_comment=conversations.LONGEST_COMMENT,
         highlight=highlight,
         filters=Filters.read(session.parameters),

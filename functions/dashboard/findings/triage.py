@@ -4,15 +4,16 @@ from collections.abc import Mapping
 from datetime import date, timedelta
 from typing import NamedTuple, cast
 
+from controlplane.access.web_session import WebSession
 from controlplane.findings import conversations, inbox, vendors
 from controlplane.findings.inbox import KEPT, ItemChange, Outcome, StaleVersion
 from controlplane.findings.items import InboxItem, Status
 from controlplane.findings.vendors import VendorState
-from controlplane.platform.core import clock
+from controlplane.platform.core import clock, ids
 from controlplane.platform.core.ids import InboxItemId, ProjectId
-from controlplane.platform.core.roles import Role
 from controlplane.platform.table.parallel import read_both
 from controlplane.projects import store as projects
+from dashboard import once
 from dashboard.findings.filters import STATUSES
 from dashboard.forms import NotAcceptable, read_choice
 
@@ -114,19 +115,25 @@ def decide_all(
     return inbox.change_each(chosen, items, lambda item, version: decide(item, decision, version, user_id))
 
 
-def comment(item: InboxItem, form: Mapping[str, str], user_id: str, role: Role) -> str:
+def comment(session: WebSession, item: InboxItem) -> str:
     """Adds the form's comment, which mentions the chosen member, or deletes a comment. Returns what was done.
 
-    Raises NotAcceptable, and the errors of `conversations`.
+    Raises the errors of `once.create_once` and of `conversations`.
     """
+    form, user_id = session.form, session.user_id
     if deleted := form.get("delete"):
-        conversations.delete_comment(item, deleted, user_id, role)
+        conversations.delete_comment(item, deleted, user_id, session.organization.role)
         return "deleted"
-    text = form.get("text", "").replace("\r\n", "\n").strip()
-    if not 0 < len(text) <= conversations.LONGEST_COMMENT:
-        raise NotAcceptable("A comment has 1 to 1,000 characters.")
-    mentioned = form.get("mention", "")
-    conversations.add_comment(item, f"@{mentioned} {text}" if mentioned else text, user_id, {})
+    text, mentioned = form.get("text", "").replace("\r\n", "\n").strip(), form.get("mention", "")
+    if mentioned:
+        if not ids.is_root(ids.USER, mentioned):
+            raise NotAcceptable("Choose a member to mention.")
+        text = f"@{mentioned} {text}" if text else ""
+    once.create_once(
+        session,
+        f"commentOnPage {item.item_id}",
+        lambda legs: conversations.add_comment(item, text, user_id, legs).id,
+    )
     return "comment"
 
 

@@ -118,6 +118,60 @@ def test_the_first_10_mentions_count(thread, acme, world):
     assert stored.text.split() == [*(f"@{it.user_id}" for it in people[:10]), f"@{people[10].email}"]
 
 
+def test_only_members_whom_a_comment_mentioned_when_it_was_written_are_looked_up(thread, acme, world):
+    invented = " ".join(f"@usr_{number:016d}" for number in range(45))
+    for _ in range(2):
+        assert thread.say(f"{invented}").status == 201
+    assert conversations.people_of(inbox.get_item(thread.item.item_id).comments) == {acme.owner.user_id}
+    assert thread.texts() == [invented] * 2
+    page = Browser(acme.api).signed_in(acme.owner.user_id)
+    assert invented in page.get(f"/organizations/{acme.company.slug}/inbox/{thread.item.item_id}").text
+
+
+def test_an_address_tells_nothing_to_those_who_may_not_read_members(thread, acme, world):
+    member, stranger = world.member(acme.company), world.person()
+    writer = world.token(acme.owner.user_id, ["inbox.read", "inbox.write"])
+    text = f"@{member.email} @{stranger.email} @{member.user_id}"
+    assert thread.say(text, writer).data["comments"][0]["text"] == text
+    assert thread.texts() == [f"@{member.email} @{stranger.email} @{member.name}"]
+
+
+class TestForm:
+    @pytest.fixture
+    def address(self, thread, acme):
+        return f"/organizations/{acme.company.slug}/inbox/{thread.item.item_id}"
+
+    @pytest.fixture
+    def page(self, acme, address):
+        browser = Browser(acme.api).signed_in(acme.owner.user_id)
+        browser.get(address)
+        return browser
+
+    @pytest.mark.parametrize(
+        ("text", "mention", "status"),
+        [
+            ("x" * 978, "usr_{}", 303),
+            ("x" * 979, "usr_{}", 400),
+            ("x" * 1_001, "", 400),
+            ("", "usr_{}", 400),
+            ("look", "x" * 60_000, 400),
+            ("look", "usr_1 usr_{}", 400),
+        ],
+    )
+    def test_a_comment_has_its_length_with_the_mention_which_is_an_id(
+        self, thread, page, address, text, mention, status
+    ):
+        fields = {"once": "o" * 24, "text": text, "mention": mention.format("0" * 16)}
+        assert page.forge(f"{address}/comments", fields).status == status
+        assert len(thread.texts()) == (status == 303)
+
+    def test_a_repeated_form_adds_nothing(self, thread, page, address):
+        fields = {"once": "o" * 24, "text": "Once"}
+        assert [page.forge(f"{address}/comments", fields).status for _ in range(2)] == [303, 303]
+        assert thread.texts() == ["Once"]
+        assert page.forge(f"{address}/comments", {**fields, "once": ""}).status == 400
+
+
 def test_the_author_of_a_former_member_is_not_named(thread, acme, world):
     member = world.member(acme.company)
     thread.say("Bye", member.token)

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, NamedTuple
 from controlplane.findings import conversations
 from controlplane.findings.items import MOST_FORMER, Assignee, InboxItem, RuntimeVendor, Status, StatusChange, to_former
 from controlplane.organizations import store as organizations
-from controlplane.platform.core import clock
+from controlplane.platform.core import clock, ids
 from controlplane.platform.core.actions import Action
 from controlplane.platform.core.clock import expiry
 from controlplane.platform.core.errors import ApiError, Conflict, NotFound
@@ -201,6 +201,8 @@ def change_item(item: InboxItem, wanted: ItemChange, version: str, user_id: str)
         return item
     if item.version != version:
         raise StaleVersion(item)
+    if wanted.assignee and not ids.is_root(ids.USER, wanted.assignee):
+        raise NotAssignable
     change = _change_leg(item, wanted, next_version, user_id)
     legs: dict[str, Leg] = {"item": change}
     if wanted.until:
