@@ -67,13 +67,14 @@ def _read_end(day: str) -> str | None:
     return end
 
 
-def decide(item: InboxItem, decision: Decision, version: str, user_id: str) -> InboxItem:
-    """Applies the decision if the item still has the version.
+def decide(item: InboxItem, decision: Decision, version: str, user_id: str, *, announces: bool = True) -> InboxItem:
+    """Applies the decision if the item still has the version. announces: see `inbox.change_item`.
 
     Raises StaleVersion, UnknownItem, NotAssignable, NotAcceptable.
     """
     if decision.action == ASSIGN:
-        return inbox.change_item(item, ItemChange(assignee=decision.assignee), version, user_id)
+        change = ItemChange(assignee=decision.assignee)
+        return inbox.change_item(item, change, version, user_id, announces=announces)
     if decision.action != UNDO:
         status = cast("Status", decision.action)
         return inbox.change_status(item, status, version, user_id, decision.reason, until=decision.until)
@@ -112,7 +113,12 @@ def decide_all(
     Each has its own outcome, in the same order.
     """
     items = {key: item for key, item in inbox.find_items(chosen).items() if item.organization_id == organization_id}
-    return inbox.change_each(chosen, items, lambda item, version: decide(item, decision, version, user_id))
+    outcomes = inbox.change_each(
+        chosen, items, lambda item, version: decide(item, decision, version, user_id, announces=False)
+    )
+    if decision.action == ASSIGN:
+        conversations.announce_assigned((it.item for it in outcomes if it.item and it.is_changed), user_id)
+    return outcomes
 
 
 def comment(session: WebSession, item: InboxItem) -> str:

@@ -27,7 +27,7 @@ from controlplane.platform.queues import outbox
 from controlplane.platform.table import keys
 from controlplane.platform.table.retry import WriteConflict, retry_on_conflict
 from controlplane.platform.table.stored import to_map
-from controlplane.platform.table.table import Leg, LegFailed, Recorded, Update, table
+from controlplane.platform.table.table import Leg, LegFailed, Recorded, Unrecorded, Update, table
 
 # An item has room for these in 4-byte characters, next to its evidence.
 MOST_COMMENTS, LONGEST_COMMENT = 50, 1_000
@@ -191,7 +191,8 @@ def _recorded(action: Action, item: InboxItem, **changed: Mapping[str, Any]) -> 
 def announce(item_id: InboxItemId, subject: str, user_ids: Iterable[str]) -> dict[str, Leg]:
     """Returns the legs that leave an email to each of the people to the sweep, or none if no emails are sent.
 
-    subject: the ID of a comment, or what distinguishes an assignment from others of the item.
+    subject: the ID of a comment, or what distinguishes an assignment from others of the item, and after `-` the number
+    of items that were assigned with it.
     """
     if settings.email_sender is None:
         return {}
@@ -199,6 +200,23 @@ def announce(item_id: InboxItemId, subject: str, user_ids: Iterable[str]) -> dic
     message |= {"about": "mention", "subject": f"{item_id}-{subject}"}
     entries = [outbox.new_entry("emails", {**message, "userId": it}, after_seconds=0) for it in sorted(user_ids)]
     return {entry.key.sk: entry.leg for entry in entries}
+
+
+def announce_assigned(items: Iterable[InboxItem], user_id: str) -> None:
+    """Leaves one email to each other person to whom some of the items were assigned at once to the sweep.
+
+    A repetition of the same assignments leaves emails that have been sent, and aren't sent again.
+    """
+    assigned: dict[str, list[InboxItem]] = {}
+    for item in items:
+        if item.assignee is not None and item.assignee.user_id != user_id:
+            assigned.setdefault(item.assignee.user_id, []).append(item)
+    legs: dict[str, Leg] = {}
+    for assignee, theirs in assigned.items():
+        subject = f"{theirs[0].version[:16]}-{len(theirs)}"
+        legs |= announce(theirs[0].item_id, subject, [assignee])
+    if legs:
+        table.transact(legs, Unrecorded.MESSAGE)
 
 
 def find_cause(item: InboxItem, subject: str, user_id: str) -> Comment | None:

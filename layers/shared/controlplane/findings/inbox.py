@@ -189,27 +189,29 @@ def change_status(
     return change_item(item, ItemChange(status, reason, until), version, user_id)
 
 
-def change_item(item: InboxItem, wanted: ItemChange, version: str, user_id: str) -> InboxItem:
+def change_item(
+    item: InboxItem, wanted: ItemChange, version: str, user_id: str, *, announces: bool = True
+) -> InboxItem:
     """Changes the item if it still has the version, and returns it.
 
     If it has the version and is as wanted, nothing changes. The new version is derived from the old one and the
     request, so a retry after a lost response finds its own change and succeeds. An old version never recurs. Another
-    person to whom the item is assigned gets an email. Raises StaleVersion, UnknownItem, NotAssignable.
+    person to whom the item is assigned gets an email, unless the caller `announces` the changes of many items at once.
+    Raises StaleVersion, UnknownItem, NotAssignable.
     """
     next_version = _derive_version(item, wanted, version, user_id)
     if item.version == next_version or (item.version == version and wanted.is_done(item)):
         return item
     if item.version != version:
         raise StaleVersion(item)
-    if wanted.assignee and not ids.is_root(ids.USER, wanted.assignee):
-        raise NotAssignable
     change = _change_leg(item, wanted, next_version, user_id)
     legs: dict[str, Leg] = {"item": change}
     if wanted.until:
         legs["end"] = Put({**keys.snooze(wanted.until, item.item_id)._asdict(), "itemId": item.item_id})
     if wanted.assignee:
-        legs["assignee"] = organizations.role_check(wanted.assignee, item.organization_id, "member")
-        legs |= conversations.announce(item.item_id, next_version[:16], {wanted.assignee} - {user_id})
+        legs["assignee"] = _assignee_check(item, wanted.assignee)
+        told = {wanted.assignee} - {user_id} if announces else ()
+        legs |= conversations.announce(item.item_id, next_version[:16], told)
     entries = told_by([Change(item.item_id, change, item.status)])
     try:
         table.transact({**legs, **{entry.key.sk: entry.leg for entry in entries}}, _recorded(item, wanted))
@@ -223,6 +225,12 @@ def change_item(item: InboxItem, wanted: ItemChange, version: str, user_id: str)
             raise StaleVersion(current) from None
         return current
     return _after(item, change.values)
+
+
+def _assignee_check(item: InboxItem, user_id: str) -> Leg:
+    if not ids.is_root(ids.USER, user_id):
+        raise NotAssignable
+    return organizations.role_check(user_id, item.organization_id, "member")
 
 
 def _recorded(item: InboxItem, wanted: ItemChange) -> Recorded:
