@@ -133,11 +133,13 @@ def add_comment(
         "attribute_exists(pk) AND (attribute_not_exists(#comments) OR size(#comments) < :most)",
         {"none": [], "added": [to_map(comment)], "most": MOST_COMMENTS},
     )
+    organization_id, local = item.item_id.location
+    commenter = Update(keys.commenter(organization_id, user_id, local), "SET #userId = :id", None, {"id": user_id})
     emails = announce(item.item_id, comment.id, {*mentioned} - {user_id})
     record = _recorded(Action.INBOX_ADD_COMMENT, item, after={"comment": comment.id})
     try:
         caller = role_check(user_id, item.organization_id, "member")
-        table.transact({**extra_legs, "caller": caller, "item": change, **emails}, record)
+        table.transact({**extra_legs, "caller": caller, "item": change, "commenter": commenter, **emails}, record)
     except LegFailed as failure:
         if failure.leg in extra_legs:
             raise

@@ -47,6 +47,21 @@ def inbox_item(organization_id: str, local: str) -> Key:
     return Key(organization_pk(organization_id), f"{INBOX_PREFIX}{local}")
 
 
+# Written with each comment, so that people can export what they wrote. It stays if the comment is deleted.
+# {pk: ORG#org_2f…, sk: COMMENTER#usr_8k…#8c4…, userId: usr_8k…}
+def commenter(organization_id: str, user_id: str, local: str) -> Key:
+    return Key(organization_pk(organization_id), f"{commenter_prefix(user_id)}{local}")
+
+
+def commenter_prefix(user_id: str) -> str:
+    return f"COMMENTER#{user_id}#"
+
+
+def commented_item(commented: Key) -> Key:
+    """Returns the item that the person has commented on."""
+    return Key(commented.pk, f"{INBOX_PREFIX}{commented.sk.rpartition('#')[2]}")
+
+
 def inbox_order(updated_at: str, local: str, *shown: str, assignee: Sequence[str] = ()) -> str:
     """Returns the item's position in the lists, followed by texts that lists show, if they fit into a sort key.
 
