@@ -6,7 +6,8 @@ from typing import NamedTuple, cast
 
 from controlplane.access.web_session import WebSession
 from controlplane.findings import conversations, inbox, vendors
-from controlplane.findings.inbox import KEPT, ItemChange, Outcome, StaleVersion
+from controlplane.findings.batches import Outcome, change_each
+from controlplane.findings.inbox import KEPT, ItemChange, StaleVersion
 from controlplane.findings.items import InboxItem, Status
 from controlplane.findings.vendors import VendorState
 from controlplane.platform.core import clock, ids
@@ -113,7 +114,7 @@ def decide_all(
     Each has its own outcome, in the same order.
     """
     items = {key: item for key, item in inbox.find_items(chosen).items() if item.organization_id == organization_id}
-    outcomes = inbox.change_each(
+    outcomes = change_each(
         chosen, items, lambda item, version: decide(item, decision, version, user_id, announces=False)
     )
     if decision.action == ASSIGN:
