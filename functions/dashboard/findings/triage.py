@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from datetime import date, timedelta
 from typing import NamedTuple, cast
 
-from controlplane.access.web_session import WebSession
 from controlplane.findings import conversations, inbox, vendors
 from controlplane.findings.batches import Outcome, change_each
 from controlplane.findings.inbox import KEPT, ItemChange, StaleVersion
@@ -14,7 +13,6 @@ from controlplane.platform.core import clock, ids
 from controlplane.platform.core.ids import InboxItemId, ProjectId
 from controlplane.platform.table.parallel import read_both
 from controlplane.projects import store as projects
-from dashboard import once
 from dashboard.findings.filters import STATUSES
 from dashboard.forms import NotAcceptable, read_choice
 
@@ -122,26 +120,14 @@ def decide_all(
     return outcomes
 
 
-def comment(session: WebSession, item: InboxItem) -> str:
-    """Adds the form's comment, which mentions the chosen member, or deletes a comment. Returns what was done.
-
-    Raises the errors of `once.create_once` and of `conversations`.
-    """
-    form, user_id = session.form, session.user_id
-    if deleted := form.get("delete"):
-        conversations.delete_comment(item, deleted, user_id, session.organization.role)
-        return "deleted"
+def read_comment(form: Mapping[str, str]) -> str:
+    """Returns the comment of a form, which mentions the chosen member. Raises NotAcceptable."""
     text, mentioned = form.get("text", "").replace("\r\n", "\n").strip(), form.get("mention", "")
-    if mentioned:
-        if not ids.is_root(ids.USER, mentioned):
-            raise NotAcceptable("Choose a member to mention.")
-        text = f"@{mentioned} {text}" if text else ""
-    once.create_once(
-        session,
-        f"commentOnPage {item.item_id}",
-        lambda legs: conversations.add_comment(item, text, user_id, legs).id,
-    )
-    return "comment"
+    if not mentioned:
+        return text
+    if not ids.is_root(ids.USER, mentioned):
+        raise NotAcceptable("Choose a member to mention.")
+    return f"@{mentioned} {text}" if text else ""
 
 
 def decide_vendor(item: InboxItem, form: Mapping[str, str], user_id: str) -> VendorState:
