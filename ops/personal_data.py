@@ -43,7 +43,7 @@ def export(subject: Subject) -> dict[str, Any]:
 # Erasure
 
 # Items of these kinds are deleted whole. Each belongs to the person or ends with the account.
-_DELETED = {"IDENTITY", "TH", "FAMILY", "DC", "TRIES", "FEEDBACKBY", "FEEDBACKQUOTA", "INVITEE"}
+_DELETED = {"IDENTITY", "TH", "FAMILY", "DC", "TRIES", "FEEDBACKBY", "FEEDBACKQUOTA", "INVITEE", "COMMENTER"}
 
 
 def erase(subject: Subject) -> dict[str, int]:

@@ -136,8 +136,8 @@ def _findings(membership: Membership, items: Iterable[InboxItem]) -> list[dict[s
 
 
 def _mention(user_id: str, membership: Membership, subject: str) -> Values | None:
-    """The subject is the ID of the finding, and what distinguishes the mention or assignment from others."""
-    item_id, _, cause = subject.partition("-")
+    """The subject is that of `conversations.announce`."""
+    item_id, cause, number = (*subject.split("-"), "1")[:3]
     item = inbox.find_items([InboxItemId.stored(item_id)]).get(item_id)
     if item is None:
         return None
@@ -147,8 +147,9 @@ def _mention(user_id: str, membership: Membership, subject: str) -> Values | Non
         return None  # deleted, or assigned to another person since
     names = members.find_names(membership.organization_id, [comment.by]) if comment else {}
     who = shown_name(names.get(comment.by, "A member")) if comment else None
-    findings = _findings(membership, [item])
-    return {"who": who, "findings": findings, "link": findings[0]["link"]}
+    findings, count = _findings(membership, [item]), int(number)
+    link = findings[0]["link"] if count == 1 else _page_of(membership, "inbox?assignee=me")
+    return {"who": who, "count": count, "findings": findings, "more": count - 1, "link": link}
 
 
 def _credits(membership: Membership, _event: str) -> Values | None:

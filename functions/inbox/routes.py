@@ -220,7 +220,7 @@ async def update_inbox_items(
 
     Each item is changed on its own, so some can fail while others succeed: `results` has the status code and the item
     or the error of each, in the order of the request. If the request as a whole fails with 429 or 503, some items may
-    have been changed. Repeating it completes it.
+    have been changed. Repeating it completes it. A new assignee gets one email for all of the items.
     """
     return idempotent(
         access,
@@ -240,9 +240,11 @@ def _change_each(access: Access[None], body: InboxItemsUpdate) -> list[InboxItem
     versions = {item_id: wanted[item_id].version for item_id in own}
 
     def change(item: inbox_items.InboxItem, version: str) -> inbox_items.InboxItem:
-        return inbox.change_item(item, wanted[item.item_id].to_change(user_id), version, user_id)
+        return inbox.change_item(item, wanted[item.item_id].to_change(user_id), version, user_id, announces=False)
 
     changed = change_each(versions, inbox.find_items(own), change)
+    moved = [it.item for it in changed if it.item and it.is_changed]
+    conversations.announce_assigned((it for it in moved if wanted[it.item_id].assignee_id), user_id)
     shown = {it.item_id: it for it in _shown(access, *(it.item for it in changed if it.item))}
     outcomes: dict[str, Outcome] = {
         item_id: it._replace(item=shown.get(item_id)) for item_id, it in zip(own, changed, strict=True)
@@ -292,7 +294,8 @@ async def create_comment(
     item = access.resource
 
     def create(legs: Mapping[str, Leg]) -> InboxItemDetail:
-        added = conversations.add_comment(item, body.text, access.user_id, legs)
+        sees_members = _sees_names(access)
+        added = conversations.add_comment(item, body.text, access.user_id, legs, sees_members=sees_members)
         return _detail(access, replace(item, comments=(*item.comments, added)))
 
     payload = {"itemId": item.item_id, "text": body.text}

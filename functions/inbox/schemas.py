@@ -180,7 +180,7 @@ class Comment(Wire):
         """people: the members who are named."""
         by = people.get(comment.by)
         author = Person(id=comment.by, name=by.name if by else None, email=by.email if by else None)
-        text = conversations.shown_text(comment.text, people)
+        text = conversations.shown_text(comment, people)
         return cls(id=comment.id, author=author, text=text, created_at=comment.at)
 
 
@@ -188,7 +188,8 @@ class CommentCreate(Wire):
     """A comment to add."""
 
     text: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=LONGEST_COMMENT)] = Field(
-        description="Plain text. `@` and a member's email address or user ID mentions them: the first 10 count.",
+        description="Plain text. `@` and a member's user ID or, with the scope `members.read`, email address mentions "
+        "them: the first 10 count.",
         examples=["@ada@example.com Is this tag still needed?"],
     )
 

@@ -25,6 +25,7 @@ from controlplane.platform.http.app import ControlRouter
 from controlplane.platform.http.pagination import CursorCodec
 from controlplane.platform.table.parallel import read_each
 from controlplane.projects import store as projects
+from dashboard import once
 from dashboard.code_host.repositories import list_choices
 from dashboard.findings import triage
 from dashboard.findings.filters import PRIORITIES, STATUSES, Filters
@@ -114,11 +115,20 @@ async def decide_finding(session: MemberSubmits, item_id: ItemPath) -> Response:
 async def comment(session: MemberSubmits, item_id: ItemPath) -> Response:
     """Adds a comment to a finding, or deletes the one that the form names."""
     found = _get_progress(session, item_id)
+    item, user_id, deleted = found.item, session.user_id, session.form.get("delete")
     try:
-        done = triage.comment(found.item, session.form, session.user_id, session.organization.role)
+        if deleted:
+            conversations.delete_comment(item, deleted, user_id, session.organization.role)
+        else:
+            text = triage.read_comment(session.form)
+            once.create_once(
+                session,
+                f"commentOnPage {item.item_id}",
+                lambda legs: conversations.add_comment(item, text, user_id, legs).id,
+            )
     except ApiError as failure:
         return _finding(session, found, failure)
-    return _done(session, item_id, done)
+    return _done(session, item_id, "deleted" if deleted else "comment")
 
 
 @router.post("/organizations/{organizationSlug}/inbox/{itemId}/issue", operation_id="openIssue")
@@ -260,7 +270,7 @@ def _finding(
         events=list_events(item, vendor, names),
         roster=roster,
         user_id=session.user_id,
-        comments=[it._replace(text=conversations.shown_text(it.text, known, FORMER_MEMBER)) for it in item.comments],
+        comments=[it._replace(text=conversations.shown_text(it, known, FORMER_MEMBER)) for it in item.comments],
         longest_comment=conversations.LONGEST_COMMENT,
         highlight=highlight,
         filters=Filters.read(session.parameters),

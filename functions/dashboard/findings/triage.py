@@ -9,9 +9,8 @@ from controlplane.findings.batches import Outcome, change_each
 from controlplane.findings.inbox import KEPT, ItemChange, StaleVersion
 from controlplane.findings.items import InboxItem, Status
 from controlplane.findings.vendors import VendorState
-from controlplane.platform.core import clock
+from controlplane.platform.core import clock, ids
 from controlplane.platform.core.ids import InboxItemId, ProjectId
-from controlplane.platform.core.roles import Role
 from controlplane.platform.table.parallel import read_both
 from controlplane.projects import store as projects
 from dashboard.findings.filters import STATUSES
@@ -67,13 +66,14 @@ def _read_end(day: str) -> str | None:
     return end
 
 
-def decide(item: InboxItem, decision: Decision, version: str, user_id: str) -> InboxItem:
-    """Applies the decision if the item still has the version.
+def decide(item: InboxItem, decision: Decision, version: str, user_id: str, *, announces: bool = True) -> InboxItem:
+    """Applies the decision if the item still has the version. announces: see `inbox.change_item`.
 
     Raises StaleVersion, UnknownItem, NotAssignable, NotAcceptable.
     """
     if decision.action == ASSIGN:
-        return inbox.change_item(item, ItemChange(assignee=decision.assignee), version, user_id)
+        change = ItemChange(assignee=decision.assignee)
+        return inbox.change_item(item, change, version, user_id, announces=announces)
     if decision.action != UNDO:
         status = cast("Status", decision.action)
         return inbox.change_status(item, status, version, user_id, decision.reason, until=decision.until)
@@ -112,23 +112,22 @@ def decide_all(
     Each has its own outcome, in the same order.
     """
     items = {key: item for key, item in inbox.find_items(chosen).items() if item.organization_id == organization_id}
-    return change_each(chosen, items, lambda item, version: decide(item, decision, version, user_id))
+    outcomes = change_each(
+        chosen, items, lambda item, version: decide(item, decision, version, user_id, announces=False)
+    )
+    if decision.action == ASSIGN:
+        conversations.announce_assigned((it.item for it in outcomes if it.item and it.is_changed), user_id)
+    return outcomes
 
 
-def comment(item: InboxItem, form: Mapping[str, str], user_id: str, role: Role) -> str:
-    """Adds the form's comment, which mentions the chosen member, or deletes a comment. Returns what was done.
-
-    Raises NotAcceptable, and the errors of `conversations`.
-    """
-    if deleted := form.get("delete"):
-        conversations.delete_comment(item, deleted, user_id, role)
-        return "deleted"
-    text = form.get("text", "").replace("\r\n", "\n").strip()
-    if not 0 < len(text) <= conversations.LONGEST_COMMENT:
-        raise NotAcceptable("A comment has 1 to 1,000 characters.")
-    mentioned = form.get("mention", "")
-    conversations.add_comment(item, f"@{mentioned} {text}" if mentioned else text, user_id, {})
-    return "comment"
+def read_comment(form: Mapping[str, str]) -> str:
+    """Returns the comment of a form, which mentions the chosen member. Raises NotAcceptable."""
+    text, mentioned = form.get("text", "").replace("\r\n", "\n").strip(), form.get("mention", "")
+    if not mentioned:
+        return text
+    if not ids.is_root(ids.USER, mentioned):
+        raise NotAcceptable("Choose a member to mention.")
+    return f"@{mentioned} {text}" if text else ""
 
 
 def decide_vendor(item: InboxItem, form: Mapping[str, str], user_id: str) -> VendorState:

@@ -7,6 +7,7 @@ import pytest
 
 from controlplane.access.sign_in import Claims, sign_in
 from controlplane.feedback import store as feedback
+from controlplane.findings import conversations, inbox
 from controlplane.notify import mails, subscriptions
 from controlplane.notify.mails import MailId
 from controlplane.organizations import invitees, members
@@ -76,6 +77,17 @@ class TestExport:
             assert text not in reply.text
         # What the operator's export has, except for what only a search of the table finds.
         assert not any("digest" in item["attributes"] for item in exported["items"])
+
+    def test_contains_the_comments_that_the_person_wrote_on_findings(self, visitor, person, world):
+        company = world.company(owner=person)
+        item, gone = world.finding(company), world.finding(company)
+        for it, text, by in ((item, "mine", person), (item, "theirs", world.member(company)), (gone, "other", person)):
+            made = conversations.add_comment(it, text, by.user_id, {})
+        conversations.delete_comment(inbox.get_item(gone.item_id), made.id, person.user_id, "member")
+        exported = json.loads(visitor.get("/account/export").text)["items"]
+        (shown,) = [it["attributes"] for it in exported if it["kind"] == "inbox"]
+        assert [it["text"] for it in shown["comments"]] == ["mine"]
+        assert "title" not in shown
 
     def test_many_and_long_reports_take_no_further_round_trip(self, visitor, person):
         for number in range(6):

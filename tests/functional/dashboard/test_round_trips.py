@@ -37,6 +37,10 @@ _MESSAGE = "a message is sent after the transaction, and then its entry in the o
 EXCEPTIONS: dict[str, tuple[int, str]] = {
     "POST /organizations/{organizationSlug}/repositories": (10, "it connects, creates, links, and scans, once"),
     "POST /organizations/new": (6, "a record makes it take effect once, and the account is read for its limit"),
+    "POST /organizations/{organizationSlug}/inbox/{itemId}/comments": (
+        5,
+        "a record makes it take effect once, and the finding is read for the log",
+    ),
     "POST /organizations/{organizationSlug}/scans": (5, _MESSAGE),
     "POST /organizations/{organizationSlug}/scans/{scanId}/unlock": (5, _MESSAGE),
     "POST /organizations/{organizationSlug}/webhooks/{webhookId}/deliveries/{eventId}/replay": (5, _MESSAGE),

@@ -136,6 +136,32 @@ class TestConversations:
         (email,) = office.post.work()
         assert (email.to, email.subject) == (member.email, "A finding is assigned to you in Acme")
 
+    @pytest.mark.parametrize("on_page", [False, True])
+    def test_the_assignee_of_many_findings_gets_one_email(self, office, monkeypatch, on_page):
+        monkeypatch.setitem(settings.__dict__, "email_sender", "no-reply@assent.test")
+        items, member = [office.find(priority="P1") for _ in range(3)], office.world.member(office.company)
+
+        def assign(to) -> None:
+            if on_page:
+                chosen = {f"item-{it.item_id}": it.version for it in items}
+                fields = {**chosen, "action": "assign", "assignee": to.user_id}
+                reply = office.browser().forge(f"/organizations/{office.company.slug}/inbox", fields)
+            else:
+                changes = [{"id": it.item_id, "version": it.version, "assigneeId": to.user_id} for it in items]
+                path = f"/v1/inbox?organizationId={office.id}"
+                reply = office.api.patch(path, office.owner.token, json_body={"items": changes})
+            assert reply.status == 200
+
+        assign(member)
+        assign(member)  # changes nothing
+        (email,) = office.post.work()
+        assert (email.to, email.subject) == (member.email, "3 findings are assigned to you in Acme")
+        assert "And 2 more." in email.text
+        assert "/inbox?assignee=me" in email.text
+        items = [inbox.get_item(it.item_id) for it in items]
+        assign(office.owner)
+        assert office.post.work() == []
+
 
 class TestAdministration:
     def test_admins_and_owners_are_told_while_the_credits_are_low(self, office, world):

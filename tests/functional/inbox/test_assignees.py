@@ -6,6 +6,7 @@ from controlplane.findings import inbox, issue_attempts
 from controlplane.findings.items import GithubIssue
 from controlplane.organizations import members
 from tests.functional.inbox.conftest import Organization, publish
+from tests.support.browser import Browser
 from tests.support.world import Person
 
 UNKNOWN = "usr_0000000000000000"
@@ -72,6 +73,8 @@ def test_only_members_can_be_assignees(acme, world):
     for user_id in (UNKNOWN, world.person().user_id, "no one"):
         reply = assign(acme, item, user_id)
         assert (reply.status, reply.error["details"]["reason"]) == (409, "not_a_member")
+    with pytest.raises(inbox.NotAssignable):
+        inbox.change_item(item, inbox.ItemChange(assignee="x" * 60_000), item.version, acme.owner.user_id)
     assert inbox.get_item(item.item_id).version == item.version
 
 
@@ -87,6 +90,10 @@ def test_a_person_who_leaves_is_no_longer_the_assignee_even_after_returning(acme
         assert acme.get(item)["assignee"] is acme.listed().data[0]["assignee"] is None
         assert acme.ids(f"&assignee={member.user_id}") == []
         assert acme.ids("&assignee=none") == [item.item_id]
+        for assignee, number in ((member.user_id, 0), ("none", 1)):
+            page = Browser(acme.api).signed_in(acme.owner.user_id)
+            shown_page = page.get(f"/organizations/{acme.company.slug}/inbox?assignee={assignee}").text
+            assert f"{item.priority} ({number})" in shown_page
     assert assign(acme, item, member.user_id).data["assignee"] == shown(member)
 
 

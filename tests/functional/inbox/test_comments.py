@@ -11,6 +11,8 @@ from tests.support.browser import Browser
 from tests.support.table import PREPARED
 from tests.support.world import table_dump
 
+UNKNOWN = "usr_0000000000000000"
+
 
 class Thread:
     """A finding on which the owner comments, unless `who` is another caller's token."""
@@ -116,6 +118,54 @@ def test_the_first_10_mentions_count(thread, acme, world):
     thread.say(" ".join(f"@{it.email}" for it in people))
     (stored,) = inbox.get_item(thread.item.item_id).comments
     assert stored.text.split() == [*(f"@{it.user_id}" for it in people[:10]), f"@{people[10].email}"]
+
+
+def test_only_members_whom_a_comment_mentioned_when_it_was_written_are_looked_up(thread, acme, world):
+    invented = " ".join(f"@usr_{number:016d}" for number in range(45))
+    for _ in range(2):
+        assert thread.say(f"{invented}").status == 201
+    assert conversations.people_of(inbox.get_item(thread.item.item_id).comments) == {acme.owner.user_id}
+    assert thread.texts() == [invented] * 2
+    page = Browser(acme.api).signed_in(acme.owner.user_id)
+    assert invented in page.get(f"/organizations/{acme.company.slug}/inbox/{thread.item.item_id}").text
+
+
+def test_an_address_tells_nothing_to_those_who_may_not_read_members(thread, acme, world):
+    member, stranger = world.member(acme.company), world.person()
+    writer = world.token(acme.owner.user_id, ["inbox.read", "inbox.write"])
+    text = f"@{member.email} @{stranger.email} @{member.user_id}"
+    assert thread.say(text, writer).data["comments"][0]["text"] == text
+    assert thread.texts() == [f"@{member.email} @{stranger.email} @{member.name}"]
+
+
+class TestForm:
+    @pytest.fixture
+    def page(self, acme, thread):
+        browser = Browser(acme.api).signed_in(acme.owner.user_id)
+        browser.at = f"/organizations/{acme.company.slug}/inbox/{thread.item.item_id}/comments"
+        return browser
+
+    @pytest.mark.parametrize(
+        ("text", "mention", "number"),
+        [
+            ("x" * 978, UNKNOWN, 1),
+            ("x" * 979, UNKNOWN, 0),
+            ("x" * 1_001, "", 0),
+            ("", UNKNOWN, 0),
+            ("look", "x" * 60_000, 0),
+            ("look", f"usr_1 {UNKNOWN}", 0),
+        ],
+    )
+    def test_the_length_includes_the_mention_which_is_an_id(self, thread, page, text, mention, number):
+        fields = {"once": "o" * 24, "text": text, "mention": mention}
+        assert page.forge(page.at, fields).status == (303 if number else 400)
+        assert len(thread.texts()) == number
+
+    def test_a_repeated_form_adds_nothing(self, thread, page):
+        address, fields = page.at, {"once": "o" * 24, "text": "Once"}
+        assert [page.forge(address, fields).status for _ in range(2)] == [303, 303]
+        assert thread.texts() == ["Once"]
+        assert page.forge(address, {**fields, "once": ""}).status == 400
 
 
 def test_the_author_of_a_former_member_is_not_named(thread, acme, world):

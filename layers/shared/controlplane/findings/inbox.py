@@ -16,7 +16,7 @@ from controlplane.findings import conversations
 from controlplane.findings.changes import Change, told_by, transact_and_tell
 from controlplane.findings.items import MOST_FORMER, Assignee, InboxItem, RuntimeVendor, Status, StatusChange, to_former
 from controlplane.organizations import store as organizations
-from controlplane.platform.core import clock
+from controlplane.platform.core import clock, ids
 from controlplane.platform.core.actions import Action
 from controlplane.platform.core.clock import expiry
 from controlplane.platform.core.errors import Conflict, NotFound
@@ -185,12 +185,15 @@ def change_status(
     return change_item(item, ItemChange(status, reason, until), version, user_id)
 
 
-def change_item(item: InboxItem, wanted: ItemChange, version: str, user_id: str) -> InboxItem:
+def change_item(
+    item: InboxItem, wanted: ItemChange, version: str, user_id: str, *, announces: bool = True
+) -> InboxItem:
     """Changes the item if it still has the version, and returns it.
 
     If it has the version and is as wanted, nothing changes. The new version is derived from the old one and the
     request, so a retry after a lost response finds its own change and succeeds. An old version never recurs. Another
-    person to whom the item is assigned gets an email. Raises StaleVersion, UnknownItem, NotAssignable.
+    person to whom the item is assigned gets an email, unless the caller `announces` the changes of many items at once.
+    Raises StaleVersion, UnknownItem, NotAssignable.
     """
     next_version = _derive_version(item, wanted, version, user_id)
     if item.version == next_version or (item.version == version and wanted.is_done(item)):
@@ -202,8 +205,9 @@ def change_item(item: InboxItem, wanted: ItemChange, version: str, user_id: str)
     if wanted.until:
         legs["end"] = Put({**keys.snooze(wanted.until, item.item_id)._asdict(), "itemId": item.item_id})
     if wanted.assignee:
-        legs["assignee"] = organizations.role_check(wanted.assignee, item.organization_id, "member")
-        legs |= conversations.announce(item.item_id, next_version[:16], {wanted.assignee} - {user_id})
+        legs["assignee"] = _assignee_check(item, wanted.assignee)
+        told = {wanted.assignee} - {user_id} if announces else ()
+        legs |= conversations.announce(item.item_id, next_version[:16], told)
     entries = told_by([Change(item.item_id, change, item.status)])
     try:
         table.transact({**legs, **{entry.key.sk: entry.leg for entry in entries}}, _recorded(item, wanted))
@@ -217,6 +221,12 @@ def change_item(item: InboxItem, wanted: ItemChange, version: str, user_id: str)
             raise StaleVersion(current) from None
         return current
     return _after(item, change.values)
+
+
+def _assignee_check(item: InboxItem, user_id: str) -> Leg:
+    if not ids.is_root(ids.USER, user_id):
+        raise NotAssignable
+    return organizations.role_check(user_id, item.organization_id, "member")
 
 
 def _recorded(item: InboxItem, wanted: ItemChange) -> Recorded:

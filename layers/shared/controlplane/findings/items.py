@@ -37,12 +37,16 @@ class Assignee(NamedTuple):
 
 
 class Comment(NamedTuple):
-    """A comment on an item. text: what a person wrote, in which members are mentioned by the IDs of their accounts."""
+    """A comment on an item.
+
+    text: what a person wrote, in which members are mentioned by the IDs of their accounts. mentions: these IDs.
+    """
 
     id: str
     at: str
     by: str
     text: str
+    mentions: tuple[str, ...] = ()
 
 
 class StatusChange(NamedTuple):

@@ -119,7 +119,7 @@ def find(
     """
     if sort == "priority":
         return _find_by_priority(organization_id, status, wanted, limit, after, since=since)
-    part = inbox.read_positions(organization_id, status, most or MOST_READ, after, since)
+    part = _assigned(inbox.read_positions(organization_id, status, most or MOST_READ, after, since), wanted)
     found = _select(part.items, wanted)
     shown = found[:limit]
     position = inbox.position_of(shown[-1]) if len(found) > len(shown) else part.next_position
@@ -160,7 +160,7 @@ def _find_by_priority(
 ) -> Found:
     part = _Sorted.read(after)
     most = MOST_READ if wanted.repository_id or wanted.vendor_id else MOST_SORTED
-    read = inbox.read_positions(organization_id, status, most, part.before, part.end or since)
+    read = _assigned(inbox.read_positions(organization_id, status, most, part.before, part.end or since), wanted)
     if not part.rank:  # the part's first page
         newest = inbox.position_of(read.items[0]) + "~" if read.items else None
         part = _Sorted(part.before or newest, read.next_position or "")
@@ -170,10 +170,13 @@ def _find_by_priority(
     return Found(shown, read, position)
 
 
+def _assigned(part: InboxPage, wanted: Wanted) -> InboxPage:
+    """Returns the part without assignees who have left, if the filter concerns assignees."""
+    return part._replace(items=conversations.with_assignees(part.items)) if wanted.assignee else part
+
+
 def _select(items: list[InboxItem], wanted: Wanted) -> list[InboxItem]:
     """Returns the items that match. Completes them if a filter by an ID needs that."""
-    if wanted.assignee:
-        items = conversations.with_assignees(items)
     if wanted.repository_id or wanted.vendor_id:
         otherwise = wanted._replace(repository_id="", vendor_id="")
         items = [item for item in items if otherwise.matches(item) and _may_match(item, wanted)]

@@ -40,10 +40,26 @@ SCAN_REQUEST_PREFIX = "SCANREQ#"
 #  runtimeVendor: {projectId: prj_2f…, vendorId: segment, name: Segment, domain: segment.com},
 #  issueRefusal: {marker: 4f…, reason: issues-disabled, at: 2026-…},
 #  history: [{status: open, at: 2026-…}, {status: dismissed, at: 2026-…, by: usr_8k…, reason: …}],
-#  assignee: {userId: usr_8k…, since: 2026-…}, comments: [{id: cmt_8c…, at: 2026-…, by: usr_8k…, text: …}],
+#  assignee: {userId: usr_8k…, since: 2026-…},
+#  comments: [{id: cmt_8c…, at: 2026-…, by: usr_8k…, text: …, mentions: [usr_3c…]}],
 #  inboxOrder: 2026-…#8c4…@usr_8k…@2026-…#segment#segment.com#Segment, inboxByStatus: ORG#org_2f…#open}
 def inbox_item(organization_id: str, local: str) -> Key:
     return Key(organization_pk(organization_id), f"{INBOX_PREFIX}{local}")
+
+
+# Written with each comment, so that people can export what they wrote. It stays if the comment is deleted.
+# {pk: ORG#org_2f…, sk: COMMENTER#usr_8k…#8c4…, userId: usr_8k…}
+def commenter(organization_id: str, user_id: str, local: str) -> Key:
+    return Key(organization_pk(organization_id), f"{commenter_prefix(user_id)}{local}")
+
+
+def commenter_prefix(user_id: str) -> str:
+    return f"COMMENTER#{user_id}#"
+
+
+def commented_item(commented: Key) -> Key:
+    """Returns the item that the person has commented on."""
+    return Key(commented.pk, f"{INBOX_PREFIX}{commented.sk.rpartition('#')[2]}")
 
 
 def inbox_order(updated_at: str, local: str, *shown: str, assignee: Sequence[str] = ()) -> str:
