@@ -37,7 +37,7 @@ def check_response(path: str, sent: dict[str, str], reply: Reply, request_id: st
         assert reply.headers["content-security-policy"] == DOCUMENT_POLICY
         check_request_id(reply, request_id)
     elif is_page(path, accepts_html=accepts_html) or (
-        path.startswith("/assets/") and reply.status >= 400 and accepts_html
+        path.startswith(("/assets/", "/badges/")) and reply.status >= 400 and accepts_html
     ):
         check_page(reply)
         check_request_id(reply, request_id)
