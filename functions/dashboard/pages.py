@@ -124,6 +124,7 @@ def page(
     also gets what was `entered` in the form.
     done: the change that the page confirms, or these texts by the value of the query's `done`.
     content: what the template shows. `organization` and `account`, by default the session's, also determine the header.
+    `leads_on_to` is an address that the browser opens at once.
     """
     signed_in = session is not None and session.access is not None
     if session is not None:
@@ -184,7 +185,11 @@ def download(name: str, text: str, media_type: str) -> Response:
 
 
 def redirect(target: str, cookies: list[str] | None = None, status: int = 303) -> Response:
-    """Redirects to a page's path, or to a URL. The browser follows a 303 with GET, and a 307 with the same method."""
+    """Redirects to a page's path, or to a URL. The browser follows a 303 with GET, and a 307 with the same method.
+
+    A form can't lead to another origin, even by several redirects: Chromium applies `form-action` to each of them. A
+    page that follows a form leads there with `leads_on_to` instead, which is a navigation of its own.
+    """
     location = address(target) if target.startswith("/") else target
     response = Response(b"", status, {**_HEADERS, "location": location})
     for cookie in cookies or []:

@@ -13,8 +13,8 @@ from dashboard.errors import PageLook
 _LOOK = PageLook()
 # Rate-limited, because each request may call the provider.
 _SIGN_INS = Anonymous("pages.sign-in", settings.sign_in_requests_per_minute)
-# A check of pasted code takes seconds of processor time.
-_CHECKS = Anonymous("pages.check", 6)
+# A check of pasted code takes seconds of processor time, and there are two at a time (`table.waiting`).
+_CHECKS = Anonymous("pages.check", 6, per_minute_in_all=60)
 # Anyone can try links, and each try reads the table.
 _UNSUBSCRIPTIONS = Anonymous("pages.unsubscribe", settings.sign_in_requests_per_minute)
 
@@ -22,6 +22,8 @@ Anyone = Annotated[WebSession, RequiresSession(_LOOK, signed_in=False)]
 # For addresses that aren't pages.
 Lost = Annotated[WebSession, RequiresSession(None, signed_in=False)]
 SignsIn = Annotated[WebSession, RequiresSession(_LOOK, signed_in=False, counted=_SIGN_INS)]
+# Needs no CSRF token: a check changes nothing, and its answer depends only on the form. A token of no session, which
+# anyone can fetch, would keep no site from sending it.
 Checks = Annotated[
     WebSession, RequiresSession(_LOOK, signed_in=False, counted=_CHECKS, form=True, most_bytes=MAX_BODY_BYTES)
 ]

@@ -18,6 +18,7 @@ from controlplane.platform.core.settings import settings
 from controlplane.platform.core.urls import dashboard_base_url, public_base_url
 from controlplane.platform.http.callers import Caller
 from controlplane.platform.http.conditional import is_current
+from controlplane.platform.http.negotiation import quality_of
 
 _REFERENCE = Path(__file__).parent / "reference"
 _INDEX = "index"
@@ -134,23 +135,8 @@ class DocumentLook:
 
 def _prefers_markdown(accept: str) -> bool:
     """Returns True if the client accepts Markdown and doesn't prefer HTML. Browsers don't list Markdown."""
-    liked = {"text/markdown": 0.0, "text/html": 0.0}
-    for part in accept.lower().split(","):
-        media_type, *parameters = (piece.strip() for piece in part.split(";"))
-        if media_type in liked:
-            liked[media_type] = _quality(parameters)
-    return liked["text/markdown"] > 0 and liked["text/markdown"] >= liked["text/html"]
-
-
-def _quality(parameters: list[str]) -> float:
-    for parameter in parameters:
-        name, _, value = parameter.partition("=")
-        if name == "q":
-            try:
-                return float(value)
-            except ValueError:
-                return 0.0
-    return 1.0
+    markdown = quality_of("text/markdown", accept)
+    return markdown > 0 and markdown >= quality_of("text/html", accept)
 
 
 def _text(path: Path) -> str:

@@ -142,14 +142,18 @@ def finish(state: State, code: str, installation_id: int | None, secret: str) ->
 
 
 def open_offers(organization_id: str, sealed: str, secret: str) -> Offers:
-    """Returns the offers that the form carries, sealed. Raises CallbackLost."""
+    """Returns the offers that the form carries, sealed. Raises CallbackLost, also for those of an earlier release."""
     text, _, seal = sealed.rpartition(".")
     if keyring.signer_of(_OFFERS, f"{secret}\0{text}", seal) is None:
         raise CallbackLost
     content = json.loads(base64.urlsafe_b64decode(text))
     if content["organization"] != organization_id or content["until"] <= clock.now():
         raise CallbackLost
-    return Offers([GrantedRepository(HostedRepository(**it), home) for it, home in content["repositories"]], sealed)
+    try:
+        offered = [GrantedRepository(HostedRepository(**it), home) for it, home in content["repositories"]]
+    except (KeyError, TypeError, ValueError):
+        raise CallbackLost from None
+    return Offers(offered, sealed)
 
 
 def _require_github() -> None:

@@ -31,7 +31,7 @@ _FULL = f"A repository can have {repositories.MAX_LINKS} linked projects. Choose
 
 def suggest(chosen: GrantedRepository, organization: OrganizationItem) -> dict[str, str]:
     """Returns the form's fields for this repository. A website is suggested if a project can have its address."""
-    candidates = (urlsplit(chosen.homepage).netloc, chosen.hosted.name if "." in chosen.hosted.name else "")
+    candidates = (_host_of(chosen.homepage), chosen.hosted.name if "." in chosen.hosted.name else "")
     fields = {
         "name": chosen.hosted.name,
         "websites": next((it for it in candidates if it and _is_website(it)), ""),
@@ -77,6 +77,14 @@ async def find_started(path: str) -> str:
     request_id = ScanRequestId.stored(path.removeprefix(_SCANS))
     outcome, _ = await reads.wait_for_request(request_id)
     return f"{_SCANS}{outcome.scan.scan_id if outcome.scan is not None else request_id}?done=started"
+
+
+def _host_of(homepage: str) -> str:
+    """Returns the host, or nothing if the homepage, which is any text, is no address."""
+    try:
+        return urlsplit(homepage).netloc
+    except ValueError:
+        return ""
 
 
 def _is_website(text: str) -> bool:

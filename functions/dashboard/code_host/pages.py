@@ -89,9 +89,13 @@ async def confirm_disconnection(session: AdminSubmits, repository_id: Repository
 
 @router.get("/organizations/{organizationSlug}/github", operation_id="connectGithub")
 async def connect_github(session: AdminSees) -> Response:
-    """Redirects to GitHub: to install our App or, with `installed`, to confirm who the person is."""
+    """Leads to GitHub: to install our App or, with `installed`, to confirm who the person is.
+
+    With `new`, the request follows a form, which can't redirect to another origin. So a page leads on.
+    """
     is_installed = "installed" in session.parameters
-    return redirect(connecting.begin(session.organization.organization_id, session.secret, is_installed=is_installed))
+    target = connecting.begin(session.organization.organization_id, session.secret, is_installed=is_installed)
+    return page("github_next", session, leads_on_to=target) if "new" in session.parameters else redirect(target)
 
 
 @router.get("/github/callback", operation_id="finishGithub")

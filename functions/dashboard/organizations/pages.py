@@ -14,7 +14,6 @@ from controlplane.platform.core.errors import ApiError
 from controlplane.platform.http.app import ControlRouter
 from controlplane.platform.table.table import Leg
 from dashboard import once
-from dashboard.code_host import connecting
 from dashboard.forms import NotAcceptable, StillRunning, read_name, require_confirmed
 from dashboard.once import AlreadySent
 from dashboard.organizations.overview import get_overview
@@ -67,10 +66,8 @@ async def create_organization(session: Submits) -> Response:
         )
     except (NotAcceptable, SlugTaken, OwnsTooMany, StillRunning, AlreadySent) as failure:
         return _form(session, failure)
-    organization_id, _, slug = made.partition(" ")
-    if "github" in session.form and is_configured():
-        return redirect(connecting.begin(organization_id, session.secret, is_installed=False))
-    return redirect(f"/organizations/{slug}?done=created")
+    is_next = "github" in session.form and is_configured()
+    return redirect(f"/organizations/{made}/github?new=yes" if is_next else f"/organizations/{made}?done=created")
 
 
 @router.get("/organizations/{organizationSlug}", operation_id="showOrganization")
@@ -125,14 +122,14 @@ def _read_slug(form: Mapping[str, str]) -> str | None:
 
 
 def _create(user_id: str, name: str, slug: str | None, legs: Mapping[str, Leg]) -> str:
-    """Returns the ID and the slug of a new organization. Raises SlugTaken, OwnsTooMany."""
+    """Returns the slug of a new organization. Raises SlugTaken, OwnsTooMany."""
     try:
         created = rules.create_organization(user_id, name, slug, legs)
     except SlugTaken as taken:
         if slug is not None:
             raise
         created = rules.create_organization(user_id, name, taken.details["suggestions"][0], legs)
-    return f"{created.organization_id} {created.slug}"
+    return created.slug
 
 
 def _form(session: WebSession, failure: ApiError | None = None) -> Response:

@@ -45,7 +45,7 @@ def check_code(code: str) -> Checked:
         raise NotAcceptable("Paste some HTML or JavaScript.")
     if len(code.encode()) > MAX_BYTES:
         raise NotAcceptable("This is more than 64 KB. Paste a part of it, or scan the whole repository.")
-    with waiting.slot(_START_SECONDS + _CHECK_SECONDS) as is_free:
+    with waiting.slot(_START_SECONDS + _CHECK_SECONDS, waiting.CHECKS) as is_free:
         if not is_free:
             raise CheckUnavailable(reason="no slot")
         return _analyze(_PAGE if code.lstrip().startswith("<") else _SCRIPT, code)

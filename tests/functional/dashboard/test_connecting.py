@@ -1,5 +1,9 @@
 """Connecting repositories: to GitHub's pages, back with proof of who the person is, and the choice of repositories."""
 
+import re
+from dataclasses import asdict
+from html import unescape
+from types import SimpleNamespace
 from unittest.mock import Mock
 from urllib.parse import parse_qsl, urlsplit
 
@@ -19,7 +23,7 @@ from controlplane.platform.table import keys
 from controlplane.platform.table.table import table
 from controlplane.projects import store as projects
 from controlplane.scans.requests import request_scan
-from dashboard.code_host import connecting
+from dashboard.code_host import connecting, importing
 from local.github import setup
 from local.github.repositories import Repositories, stable_id
 from local.github.setup import APP_SLUG, DEMO_FILES, DEMO_NAME, DEMO_OWNER, installation_id
@@ -28,6 +32,7 @@ from tests.functional.projects.builders import make_project
 from tests.support.audit_log import all_entries
 from tests.support.browser import Browser, text_of
 from tests.support.cleanup import finish_deletions
+from tests.support.each import each
 from tests.support.github import github, request_violations, response_violations
 from tests.support.github_faults import Fault
 from tests.support.page import Entry
@@ -67,6 +72,18 @@ def follow(url: str) -> str:
     reply = urllib3.request("GET", url, redirect=False)
     assert reply.status == 302
     return reply.headers["Location"]
+
+
+def hosted(number: int) -> HostedRepository:
+    return HostedRepository(
+        hosted_id=number,
+        installation_id=7,
+        owner="other",
+        name=f"{number:0100}",
+        html_url=f"https://github.com/other/{number:0100}",
+        default_branch="main",
+        visibility="private",
+    )
 
 
 def begin(visitor: Browser, company: Company, query: str = "") -> str:
@@ -148,6 +165,18 @@ class TestConnecting:
         assert connect(visitor, on=offered).headers["location"] == sent.headers["location"]
         assert repositories.list_all_repositories(company.organization_id) == [repository]
         assert len(projects.list_projects(company.organization_id, 5, None).items) == 1
+
+    def test_a_newcomers_form_leads_to_github_by_a_page_that_opens_it(self, visitor, code_host):
+        visitor.get("/")
+        shown = visitor.follow(visitor.press("Connect GitHub"))
+        (target,) = re.findall(r'<meta http-equiv="refresh" content="0; url=([^"]+)">', shown.text)
+        assert unescape(target).startswith(f"{code_host.url}/github-apps/{APP_SLUG}/installations/new?state=")
+        assert f'href="{target}">Continue to GitHub' in shown.text
+
+    @each("homepage", ["http://[foo", "http://a]b", "//", "mailto:x"])
+    def test_a_malformed_homepage_suggests_no_website(self, homepage):
+        chosen = GrantedRepository(hosted(1), homepage)
+        assert importing.suggest(chosen, SimpleNamespace(plan="free"))["websites"] == ""
 
     def test_an_app_that_is_installed_needs_only_the_persons_identity(self, visitor, company, code_host):
         page = begin(visitor, company, "?installed=yes")
@@ -247,15 +276,7 @@ class TestRefused:
         own = organizations.find_membership(company.owner.user_id, company.organization_id)
         granted = [
             GrantedRepository(
-                HostedRepository(
-                    hosted_id=number,
-                    installation_id=7,
-                    owner="other",
-                    name=f"{number:0100}",
-                    html_url=f"https://github.com/other/{number:0100}",
-                    default_branch="main",
-                    visibility="private",
-                ),
+                hosted(number),
                 "https://example.com",
             )
             for number in range(500)
@@ -264,6 +285,18 @@ class TestRefused:
         assert 0 < len(offers.sealed) < MAX_FORM_BYTES
         assert offers.repositories == granted[: len(offers.repositories)]
         assert connecting.open_offers(own.organization_id, offers.sealed, "secret") == offers
+
+    @each("changes", [{"homepage": ""}, {"owner": None}])
+    def test_offers_of_another_release_are_refused_like_expired_ones(self, company, monkeypatch, changes):
+        def described(repository):
+            values = {**asdict(repository), **changes}
+            return {name: value for name, value in values.items() if value is not None}
+
+        with monkeypatch.context() as patched:
+            patched.setattr("dashboard.code_host.connecting.asdict", described)
+            sealed = connecting._seal_offers(company.organization_id, [GrantedRepository(hosted(1), "")], "x").sealed
+        with pytest.raises(connecting.CallbackLost):
+            connecting.open_offers(company.organization_id, sealed, "x")
 
     def test_a_code_that_github_rejects_and_an_outage_are_reported(self, visitor, company, code_host):
         reply = offer(visitor, company, code="x")

@@ -9,9 +9,9 @@ import pytest
 
 from analysis_testing.warm_sandbox import warm_sandboxes
 from awsclient.errors import NoAnswer
-from controlplane.access import web_session
 from controlplane.platform.core.plans import PLANS
 from controlplane.platform.core.settings import settings
+from controlplane.platform.table import rate, waiting
 from controlplane.platform.table.table import Table
 from dashboard.visitors import checking
 from dashboard.visitors.pages import SAMPLE
@@ -92,14 +92,12 @@ class TestCheck:
         shown = check(browser, code)
         assert (shown.status, words in text_of(shown)) == (400, True)
 
-    def test_more_than_a_megabyte_another_type_and_a_foreign_form_are_refused_as_pages(self, browser):
-        token = web_session.form_token("")
-        for fields, headers, status in (
-            ({"form_token": token, "code": "x" * 1_048_576}, {}, 413),
-            ({"form_token": token, "code": "x"}, {"Content-Type": "application/json"}, 415),
-            ({"form_token": "x", "code": "x"}, {}, 403),
+    def test_more_than_a_megabyte_and_another_type_are_refused_as_pages(self, browser):
+        for code, headers, status in (
+            ("x" * 1_048_576, {}, 413),
+            ("x", {"Content-Type": "application/json"}, 415),
         ):
-            shown = browser.forge("/check", fields, **headers)
+            shown = browser.forge("/check", {"code": code}, **headers)
             assert (shown.status, shown.headers["content-type"]) == (status, "text/html; charset=utf-8")
 
     def test_a_signed_in_person_can_check_code_and_what_is_pasted_is_escaped(self, visitor, browser):
@@ -117,14 +115,23 @@ class TestCheck:
 
     def test_checks_are_limited_at_once_and_by_address(self, browser, monkeypatch):
         monkeypatch.setitem(settings.__dict__, "account_concurrency", 10)
-        with checking.waiting.slot(60):
-            assert check(browser, HOTJAR).status == 503
+        with waiting.slot(60) as is_held, waiting.slot(60, waiting.CHECKS) as is_first:
+            assert (is_held, is_first, check(browser, HOTJAR).status) == (True, True, 200)
+            with waiting.slot(60, waiting.CHECKS):
+                assert check(browser, HOTJAR).status == 503
+        with waiting.slot(60, waiting.CHECKS), waiting.slot(60, waiting.CHECKS), waiting.slot(60) as is_held:
+            assert is_held
         monkeypatch.setattr(
             "dashboard.visitors.pages.check_code", lambda _: SimpleNamespace(found=(), lines=1, unread=None)
         )
         shown = [check(browser, "x") for _ in range(6)]
-        assert [it.status for it in shown] == [200] * 5 + [429]
+        assert [it.status for it in shown] == [200] * 4 + [429] * 2
         assert "Too many requests" in text_of(shown[-1])
+        # All addresses together have 60 checks a minute. What one was refused doesn't count.
+        for _ in range(53):
+            rate.count_address("pages.check", "all", 60)
+        browser.api.source_ip = "203.0.113.1"
+        assert [check(browser, "x").status for _ in range(2)] == [200, 429]
 
 
 class TestPricing:
@@ -162,6 +169,20 @@ class TestAddresses:
         shown = visitor.get(target, Accept="text/html,*/*;q=0.8")
         assert (shown.status, shown.headers["content-type"]) == (404, "text/html; charset=utf-8")
         assert visitor.api.get(target).code == "NOT_FOUND"
+
+    @each(
+        "accept, is_page",
+        [
+            ("text/html", True),
+            ("TEXT/HTML,application/json;q=0.9", True),
+            ("application/json, text/html;q=0", False),
+            ("application/json, text/html", False),
+            ("text/htmlx", False),
+        ],
+    )
+    def test_a_program_that_doesnt_prefer_html_gets_the_envelope(self, api, accept, is_page):
+        reply = api.get("/v1/nope", headers={"Accept": accept})
+        assert (reply.status, reply.headers["content-type"].startswith("text/html")) == (404, is_page)
 
     @each("method, target, status", [("DELETE", "/pricing", 405), ("PUT", "/", 405), ("POST", "/nope/x", 404)])
     def test_another_method_shows_a_page_to_a_browser_and_an_error_to_programs(self, api, method, target, status):

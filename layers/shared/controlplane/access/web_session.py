@@ -45,14 +45,19 @@ _SALT_LENGTH = 16
 
 
 class SignedOut(Unauthorized):
-    """The page requires a signed-in session. `target` is the requested path with its query, `method` the method."""
+    """The page requires a signed-in session. `target` is the requested path with its query, `method` the method.
+
+    may_follow_form: whether a page of this origin sent the request with a query, as a form does, or the redirect after
+    one.
+    """
 
     message = "Your session has ended. Sign in again."
 
-    def __init__(self, method: str, target: str) -> None:
+    def __init__(self, method: str, target: str, *, may_follow_form: bool) -> None:
         super().__init__()
         self.method = method
         self.target = target
+        self.may_follow_form = may_follow_form
 
 
 class ForeignForm(Forbidden):
@@ -178,7 +183,7 @@ class RequiresSession(CallerRequirements[WebSession]):
     dialect: renders the page's errors. None: only a request that accepts HTML gets a page.
     signed_in: whether the page requires a session. If not, an expired session is ignored.
     role: the least role in the organization whose slug is in the path. None: the page isn't an organization's.
-    form: whether the page accepts a form, which must then contain the session's CSRF token, or that of no session.
+    form: whether the page accepts a form. If it requires a session, the form must contain the session's CSRF token.
     counted: a rate limit per client address, for requests that no session counts.
     most_fields, most_bytes: the limits of the form.
     """
@@ -208,7 +213,8 @@ class RequiresSession(CallerRequirements[WebSession]):
             self.counted.check(AnonymousCaller(session.address))
         self._authenticate(session)
         if session.access is None and self.signed_in:
-            raise SignedOut(request.method, request.target)
+            is_own = request.headers.get("sec-fetch-site") == "same-origin"
+            raise SignedOut(request.method, request.target, may_follow_form=is_own and bool(session.query))
         return session
 
     def check(self, session: WebSession) -> None:
@@ -220,7 +226,7 @@ class RequiresSession(CallerRequirements[WebSession]):
             check_rate(session.access.principal, session.access.counted)
         if self.form:
             session.form = _read_form(session.media_type, session.body, self.most_fields, self.most_bytes)
-            if not _is_form_token(session.form.get(FORM_TOKEN, ""), session.secret):
+            if self.signed_in and not _is_form_token(session.form.get(FORM_TOKEN, ""), session.secret):
                 raise ForeignForm
 
     @property

@@ -29,6 +29,7 @@ from controlplane.platform.core.settings import settings
 from controlplane.platform.http import deprecations
 from controlplane.platform.http.callers import Dialect, RequestState
 from controlplane.platform.http.client_address import used_front_door
+from controlplane.platform.http.negotiation import quality_of
 from controlplane.platform.http.route import EVERY_PATH, ControlRoute, RouteGroup, routes_of
 
 type Handler = Callable[[dict[str, Any], Any], dict[str, Any]]
@@ -141,8 +142,10 @@ class RequestMiddleware:
         _log(state, method, status, time.perf_counter() - started_at)
 
     def _look(self, scope: Scope) -> Dialect | None:
-        accepts_html = scope["path"].startswith(self.below) and "text/html" in Headers(scope=scope).get("accept", "")
-        return self.look if accepts_html else None
+        """Returns the look for a browser. A program that lists JSON without preferring HTML gets the API's format."""
+        accept = ",".join(Headers(scope=scope).getlist("accept"))
+        prefers_html = quality_of("text/html", accept) > quality_of("application/json", accept)
+        return self.look if prefers_html and scope["path"].startswith(self.below) else None
 
     def _public_error(self, error: Exception, state: RequestState) -> ApiError:
         """Returns the response for FastAPI's errors about paths and methods without a route, and for any other one."""
@@ -237,7 +240,7 @@ def create_app(*routers: APIRouter | RouteGroup, look: Dialect | None = None, be
     """Returns the app of one function. Every router must be a ControlRouter, or a group whose module has one.
 
     Every response, including FastAPI's own 404 and 405, has the format of the API, or that of the route's dialect.
-    look: renders the errors of other routes for requests that accept HTML and whose path begins with `below`.
+    look: renders the errors of other routes for requests that prefer HTML and whose path begins with `below`.
     """
     app = ControlApp(
         title="assent",

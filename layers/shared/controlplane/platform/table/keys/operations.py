@@ -41,10 +41,11 @@ def minute_of_refusals(key: Key) -> str:
     return str(key.sk).partition("#")[0]
 
 
-# A slot that a request holds while it waits for a worker. The number of slots is fixed.
+# A slot that a request holds while it waits for a worker, or a visitor's check of code. The number of slots is fixed.
 # {pk: WAITSLOT#17, sk: WAITSLOT, holder: 4t…, expiresAt: 1772600777}
-def waiting_slot(number: int) -> Key:
-    return Key(f"WAITSLOT#{number}", "WAITSLOT")
+# {pk: WAITSLOT#check#1, sk: WAITSLOT, holder: 4t…, expiresAt: 1772600777}
+def waiting_slot(name: str) -> Key:
+    return Key(f"WAITSLOT#{name}", "WAITSLOT")
 
 
 # Which slots for an organization's messages in a queue are taken, and when the last waiting one comes back, in
