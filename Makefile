@@ -18,7 +18,7 @@ AUTOCONSENT := layers/audit/openassent_audit/resources/autoconsent/LICENSE
 # What the wheel of the command line is made of.
 WHEEL_SOURCES := $(shell find cli/src layers/analysis/openassent_analysis layers/audit/openassent_audit cli/README.md cli/pyproject.toml LICENSE -type f -not -name '*.pyc')
 .DEFAULT_GOAL := help
-.PHONY: help tools run reset test test-analysis test-cli races conformance linear nightly mutate lagging models fuzz lint template check build cli typescript e2e browser bench accuracy deploy release publish openapi sdk lock format audit licenses sbom
+.PHONY: help tools run reset test test-analysis test-cli races conformance linear nightly mutate lagging models fuzz lint template check build cli typescript e2e browser websites bench accuracy deploy release publish openapi sdk lock format audit licenses sbom
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -105,8 +105,11 @@ build: .tools/sam/.ready .venv/.ready $(REFERENCE) ## Build the deployable artif
 e2e: .venv/.ready .tools/ministack/.ready .tools/sam/.ready .tools/lambda/.ready $(REFERENCE) ## Build, deploy to a local AWS, and test the deployment
 	@.venv/bin/python -m pytest -m e2e tests/e2e
 
-browser: .venv/.ready .tools/sam/.ready .tools/ministack/.ready .tools/cli/.installed node_modules/.ready $(AUTOCONSENT) $(REFERENCE) ## Test the pages in Chromium, and the command line in a terminal
+browser: .venv/.ready .tools/sam/.ready .tools/ministack/.ready .tools/cli/.installed node_modules/.ready $(REFERENCE) ## Test the pages in Chromium, and the command line in a terminal
 	@.venv/bin/python -m pytest -m browser tests/browser
+
+websites: .venv/.ready node_modules/.ready $(AUTOCONSENT) ## Audit small websites with a known truth, and try to break out of an audit
+	@$(NICE) .venv/bin/python -m pytest tests/audits
 
 bench: .venv/.ready .tools/sam/.ready node_modules/.ready $(REFERENCE) ## Measure: ratios, round trips and capacity units per operation
 	@.venv/bin/python -m benchmarks

@@ -12,7 +12,8 @@ from controlplane.access.idempotency import IdempotencyKey, idempotent
 from controlplane.findings import conversations, inbox, issues
 from controlplane.findings import items as inbox_items
 from controlplane.findings import lists as inbox_lists
-from controlplane.findings.inbox import NotAssignable, Outcome
+from controlplane.findings.batches import Outcome, change_each
+from controlplane.findings.inbox import NotAssignable
 from controlplane.findings.items import Source, Status
 from controlplane.findings.lists import Sort, Wanted
 from controlplane.organizations import members
@@ -241,7 +242,7 @@ def _change_each(access: Access[None], body: InboxItemsUpdate) -> list[InboxItem
     def change(item: inbox_items.InboxItem, version: str) -> inbox_items.InboxItem:
         return inbox.change_item(item, wanted[item.item_id].to_change(user_id), version, user_id)
 
-    changed = inbox.change_each(versions, inbox.find_items(own), change)
+    changed = change_each(versions, inbox.find_items(own), change)
     shown = {it.item_id: it for it in _shown(access, *(it.item for it in changed if it.item))}
     outcomes: dict[str, Outcome] = {
         item_id: it._replace(item=shown.get(item_id)) for item_id, it in zip(own, changed, strict=True)

@@ -18,8 +18,9 @@ from pydantic_core import PydanticCustomError
 
 from controlplane.findings import conversations
 from controlplane.findings import items as inbox_items
+from controlplane.findings.batches import Outcome
 from controlplane.findings.conversations import LONGEST_COMMENT
-from controlplane.findings.inbox import KEPT, ItemChange, Outcome, UnknownItem
+from controlplane.findings.inbox import KEPT, ItemChange, UnknownItem
 from controlplane.findings.issues import ISSUE_INVALID
 from controlplane.findings.items import Source, Status
 from controlplane.findings.responses import AppliedDecision, FindingConfidence, Fix

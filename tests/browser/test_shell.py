@@ -28,6 +28,8 @@ class TestShell:
         person.look("Acme", "account-menu")
         person.page.keyboard.press("Escape")
         assert person.page.locator("details[open]").count() == 0
+        if width == "phone":
+            person.page.locator(".tabs-menu summary").click()
         person.page.get_by_role("link", name="Settings", exact=True).click()
         person.look("Settings", "organization-settings")
         person.open("/organizations/acme/nope")

@@ -81,7 +81,7 @@ def _admitted_role(operation: Operation) -> Role | None:
 
 
 # The role that authors need to change what is theirs. The cases change what is another's.
-_OF_AUTHORS: dict[str, Role] = {"deleteComment": "member"}
+_OF_AUTHORS: dict[str, Role] = {"DELETE /v1/inbox/{itemId}/comments/{commentId}": "member"}
 
 
 def test_every_write_in_an_organization_is_listed_with_its_role():

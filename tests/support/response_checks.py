@@ -35,7 +35,7 @@ def check_response(path: str, sent: dict[str, str], reply: Reply, request_id: st
         assert reply.headers["content-security-policy"] == DOCUMENT_POLICY
         check_request_id(reply, request_id)
     elif is_page(path, accepts_html="text/html" in accepted) or (
-        path.startswith("/assets/") and reply.status >= 400 and "text/html" in accepted
+        path.startswith(("/assets/", "/badges/")) and reply.status >= 400 and "text/html" in accepted
     ):
         check_page(reply)
         check_request_id(reply, request_id)

@@ -13,7 +13,8 @@ from fastapi import Response
 from controlplane.access.web_session import WebSession
 from controlplane.code_host import repositories
 from controlplane.findings import conversations, inbox, issue_attempts, lists, vendors
-from controlplane.findings.inbox import InboxPage, NotAssignable, Outcome, StaleVersion, UnknownItem
+from controlplane.findings.batches import Outcome
+from controlplane.findings.inbox import InboxPage, NotAssignable, StaleVersion, UnknownItem
 from controlplane.findings.issue_attempts import IssueProgress
 from controlplane.findings.items import Status
 from controlplane.findings.lists import MOST_READ, MOST_SORTED, UNASSIGNED, Wanted

@@ -5,7 +5,8 @@ from datetime import date, timedelta
 from typing import NamedTuple, cast
 
 from controlplane.findings import conversations, inbox, vendors
-from controlplane.findings.inbox import KEPT, ItemChange, Outcome, StaleVersion
+from controlplane.findings.batches import Outcome, change_each
+from controlplane.findings.inbox import KEPT, ItemChange, StaleVersion
 from controlplane.findings.items import InboxItem, Status
 from controlplane.findings.vendors import VendorState
 from controlplane.platform.core import clock
@@ -111,7 +112,7 @@ def decide_all(
     Each has its own outcome, in the same order.
     """
     items = {key: item for key, item in inbox.find_items(chosen).items() if item.organization_id == organization_id}
-    return inbox.change_each(chosen, items, lambda item, version: decide(item, decision, version, user_id))
+    return change_each(chosen, items, lambda item, version: decide(item, decision, version, user_id))
 
 
 def comment(item: InboxItem, form: Mapping[str, str], user_id: str, role: Role) -> str:

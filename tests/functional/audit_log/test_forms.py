@@ -27,6 +27,7 @@ ANSWERS = {
 # A person's own account, sessions, devices, and default organization (decision 0064). Deleting an account ends its
 # memberships, each with an entry.
 OF_NO_ORGANIZATION = {
+    "checkCode",
     "deleteAccount",
     "reviewDevice",
     "approveDevice",

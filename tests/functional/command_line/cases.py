@@ -124,6 +124,23 @@ CASES = [
         lambda replies: [replies[-1].data],
         then=("inbox show {item} --json", '"dismissedUntil": "20'),
     ),
+    Case(
+        "inbox snooze {item} --for 7d",
+        ("{item} is dismissed.",),
+        lambda replies: [replies[-1].data],
+        then=("inbox show {item} --json", '"dismissedUntil": "20'),
+    ),
+    Case(
+        "inbox assign {item} grace@example.com",
+        ("{item} is assigned to Grace Hopper.",),
+        then=("inbox show {item}", "Grace Hopper"),
+    ),
+    Case("inbox assign {item} --none", ("{item} is unassigned.",)),
+    Case(
+        "inbox comment {item} '@grace@example.com Is it ours?'",
+        ("The comment is added.",),
+        then=("inbox show {item}", "Ada Lovelace, just now\n@Grace Hopper Is it ours?"),
+    ),
     Case("inbox reopen {item}", ("{item} is open.",), lambda replies: [replies[-1].data]),
     Case(
         "inbox issue {item} --existing 7", ("Issue: https://github.com/acme/shop/issues/7",), then=("inbox list", "#7")

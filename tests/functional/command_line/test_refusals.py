@@ -160,6 +160,8 @@ def names(office, world) -> dict[str, str]:
         ("project list --limit x", Exit.USAGE, ""),
         ("key create CI --expires-in 1y", Exit.USAGE, "'1y' isn't a duration."),
         ("key delete twice --yes", Exit.USAGE, "Error: Several keys are called twice.\nUse the ID.\n"),
+        ("inbox assign {item} nope@example.com", Exit.NOT_FOUND, "`assent member list` lists them.\n"),
+        ("inbox assign {item}", Exit.USAGE, "Name a member, or use --none."),
         ("inbox list --status closed", Exit.USAGE, "status: must be 'open', 'accepted', 'dismissed' or 'resolved'"),
         ("whoami --base-url http://example.com", Exit.USAGE, "Use an https URL."),
         ("scan unlock {scan}", Exit.CONFLICT, "All findings of this scan are readable already."),

@@ -169,7 +169,7 @@ class TestChoosing:
         shown = visitor.get(PAGE)
         assert f"Emails go to {person.email}" in text_of(shown)
         assert len(re.findall("checked", shown.text)) == len(ALL)
-        off = ("Low credits", "Disabled webhooks", "Leaked API keys", "Weekly digest")
+        off = ("Assignments and mentions", "Low credits", "Disabled webhooks", "Leaked API keys", "Weekly digest")
         reply = visitor.press("Save", fill=dict.fromkeys(off, False))
         assert (reply.status, reply.headers["location"]) == (303, f"{PAGE}?done=saved")
         assert choices(person, company) == {"finding"}

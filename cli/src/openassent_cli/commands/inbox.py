@@ -154,7 +154,8 @@ def comment(
 ) -> None:
     """Comment on a finding. Members whom it mentions get an email."""
     with invocation().client() as client:
-        done(client.inbox.create_comment(item, text=text, dry_run=dry_run), "The comment is added.")
+        changed = client.inbox.create_comment(item, text=text, dry_run=dry_run)
+    done(changed, f"The comment {'would be' if dry_run else 'is'} added.")
 
 
 @app.add("resolve")

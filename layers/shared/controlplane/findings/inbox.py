@@ -3,33 +3,29 @@
 A changed item moves to the front of the lists. So its status, version, time, and position in both indexes are written
 together, only by `update_leg`. The indexes serve only lists; no decision is based on them.
 
-If many items are changed at once, each is a change of its own, with its own outcome: in one transaction, one stale
-version would undo the others. A version is derived from the former version and the request, so a repeated change
-recognizes itself, and repeating all of them after a failure completes them.
+A version is derived from the former version and the request, so a repeated change recognizes itself.
 """
 
 import hashlib
 import secrets
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, NamedTuple
 
 from controlplane.findings import conversations
+from controlplane.findings.changes import Change, told_by, transact_and_tell
 from controlplane.findings.items import MOST_FORMER, Assignee, InboxItem, RuntimeVendor, Status, StatusChange, to_former
 from controlplane.organizations import store as organizations
 from controlplane.platform.core import clock
 from controlplane.platform.core.actions import Action
 from controlplane.platform.core.clock import expiry
-from controlplane.platform.core.errors import ApiError, Conflict, NotFound
+from controlplane.platform.core.errors import Conflict, NotFound
 from controlplane.platform.core.ids import InboxItemId
 from controlplane.platform.core.settings import settings
-from controlplane.platform.queues import events
-from controlplane.platform.queues.events import EventName
 from controlplane.platform.queues.outbox import Entry
 from controlplane.platform.table import keys
 from controlplane.platform.table.keys import Index
-from controlplane.platform.table.legs import Record, set_expression
-from controlplane.platform.table.parallel import read_each
+from controlplane.platform.table.legs import set_expression
 from controlplane.platform.table.stored import to_map
 from controlplane.platform.table.table import Delete, Leg, LegFailed, Put, Recorded, Update, table
 
@@ -371,86 +367,3 @@ def order_of(
     texts = vendor.to_texts() if vendor else (path,) if path else ()
     assigned = (assignee.user_id, assignee.since) if assignee else ()
     return keys.inbox_order(updated_at, item_id.local, *texts, assignee=assigned)
-
-
-# Events
-
-
-class Change(NamedTuple):
-    """A write that publishes or changes an item, and the status of the item as it was read, or None if it was new."""
-
-    item_id: InboxItemId
-    leg: Put | Update
-    former: str | None
-
-    @property
-    def event(self) -> EventName | None:
-        """The event that the write is."""
-        status = (self.leg.item if isinstance(self.leg, Put) else self.leg.values).get("status")
-        if status in {None, self.former}:
-            return None
-        if status == "open":
-            return "finding.opened"
-        return "finding.resolved" if status == "resolved" and self.former is not None else None
-
-
-def told_by(changes: Iterable[Change]) -> list[Entry]:
-    """Returns the messages about findings of one organization that the changes open or resolve, at most 25 of them."""
-    found: dict[EventName, list[InboxItemId]] = {}
-    for change in changes:
-        if change.event is not None:
-            found.setdefault(change.event, []).append(change.item_id)
-    return [events.entry(item_ids[0].organization_id, event, *item_ids) for event, item_ids in found.items()]
-
-
-def transact_and_tell(changes: Sequence[Change], legs: Mapping[str, Leg], record: Record) -> list[Entry]:
-    """Writes the changes, in a transaction with `legs`, which come first, and with the messages about them.
-
-    At most 25 changes. The leg of a change has the item's id as its name. Returns the messages, which the caller can
-    send, or leave to the sweep. Raises LegFailed.
-    """
-    entries = told_by(changes)
-    told = {entry.key.sk: entry.leg for entry in entries}
-    table.transact({**legs, **{change.item_id: change.leg for change in changes}, **told}, record)
-    return entries
-
-
-class Outcome(NamedTuple):
-    """The result for one finding. item: as it is now, or None if it doesn't exist anymore. failure: why it was kept.
-
-    is_changed: False if it had the wanted status before, so that there is nothing to undo.
-    """
-
-    item: InboxItem | None
-    failure: ApiError | None = None
-    is_changed: bool = False
-
-
-def change_each(
-    versions: Mapping[InboxItemId, str],
-    items: Mapping[str, InboxItem],
-    change: Callable[[InboxItem, str], InboxItem],
-) -> list[Outcome]:
-    """Changes each item that still has its version. Each has its own outcome, in the same order.
-
-    items: those that exist, by ID. change: changes an item with a version in a transaction of its own. It raises
-    StaleVersion, UnknownItem, or another ApiError. A failure of the table is raised after all others have ended:
-    repeating the changes completes them, because each recognizes its own.
-    """
-
-    def change_one(item_id: InboxItemId) -> Outcome:
-        item, version = items.get(item_id), versions[item_id]
-        if item is None:
-            return Outcome(None, UnknownItem())
-        try:
-            changed = change(item, version)
-            return Outcome(changed, is_changed=changed.version != version)
-        except StaleVersion as failure:
-            # It changed before it was read, or after that.
-            return Outcome(item if item.version != version else get_item(item_id), failure)
-        except UnknownItem as failure:
-            return Outcome(None, failure)
-        except ApiError as failure:
-            return Outcome(item, failure)
-
-    return read_each(change_one, versions)

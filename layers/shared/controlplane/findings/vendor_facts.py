@@ -35,7 +35,10 @@ PURPOSES: Final = {
 
 
 class Cookie(NamedTuple):
-    """A cookie as its vendor documents it: `<…>` stands for a part that differs, and the lifetime is the default."""
+    """A cookie as its vendor documents it. `<…>` stands for a part that differs.
+
+    lifetime: the default, or in words that the vendor doesn't document it.
+    """
 
     name: str
     lifetime: str

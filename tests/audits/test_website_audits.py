@@ -26,7 +26,7 @@ from openassent_audit import Audit, Limits, Network, audit_website
 from openassent_audit.browser import NoBrowser, started_browser
 from openassent_audit.network import Resolution, Streams, is_public
 from openassent_audit.words import autoconsent
-from tests.browser.audited_sites import ID, KINDS, SITES, TAG, YEAR, Site
+from tests.audits.sites import ID, KINDS, SITES, TAG, YEAR, Site
 from tests.support.missing import is_missing
 
 MODULES = ROOT / "node_modules"
