@@ -9,13 +9,20 @@ from typing import Annotated, Final, NamedTuple
 
 from fastapi import Path, Response
 
-from controlplane.access.anonymous import Anonymous, AnonymousCaller
+from controlplane.access.anonymous import AnonymousCaller
+from controlplane.code_host import repositories
+from controlplane.code_host.items import RepositoryItem
 from controlplane.findings import inbox
-from controlplane.platform.core.errors import NotFound
+from controlplane.platform.core import clock
+from controlplane.platform.core.errors import NotFound, RateLimited
 from controlplane.platform.core.ids import ProjectId
 from controlplane.platform.core.settings import settings
 from controlplane.platform.core.urls import dashboard_base_url
 from controlplane.platform.http.app import ControlRouter
+from controlplane.platform.http.callers import CallerRequirements
+from controlplane.platform.http.client_address import network_of
+from controlplane.platform.http.reader import RequestReader
+from controlplane.platform.table import rate
 from controlplane.platform.table.parallel import read_both
 from controlplane.projects import store as projects
 from controlplane.projects.items import ProjectItem
@@ -24,11 +31,12 @@ from controlplane.scans.items import ScanItem
 
 router = ControlRouter(tags=["Pages"], include_in_schema=False)
 
-# The code host's proxy requests the badges of many READMEs from few addresses, each once while its copy is fresh.
+# Of each badge, in this environment. Those who request unknown ones are counted by address.
 _REQUESTS_PER_MINUTE = 300
-_FRESH_SECONDS = 300
-# Of the organization's lists. With more, the number is a lower bound, and the date may be missing.
-_MOST_OPEN, _MOST_SCANS = 1_000, 100
+# How long clients, and this environment, keep a badge, and how many it keeps.
+_FRESH_SECONDS, _MOST_KEPT = 300, 1_000
+# Of the organization's lists. With more, the number is a lower bound, or the badge says that it doesn't cover all.
+_MOST_OPEN, _MOST_REPOSITORIES = 500, 100
 _URGENT = ("P0", "P1")
 _GOOD, _BAD, _CALM = "#17603f", "#9c2318", "#5b625e"
 _CHARACTER, _PADDING = 6.6, 12
@@ -51,15 +59,30 @@ class Shown(NamedTuple):
     color: str
 
 
+class _Viewer(CallerRequirements[AnonymousCaller]):
+    """The endpoint counts its requests: the code host's proxy requests the badges of all customers."""
+
+    def identify(self, request: RequestReader) -> AnonymousCaller:
+        return AnonymousCaller(request.address)
+
+
+# The last minute of each project or address, and its requests in it.
+_counts: dict[str, tuple[int, int]] = {}
+# What the badges of projects show, and until when.
+_kept: dict[str, tuple[Shown, float]] = {}
+
+
 @router.get("/badges/{badge}", operation_id="getBadge")
-async def get_badge(
-    _: Annotated[AnonymousCaller, Anonymous("pages.badges", _REQUESTS_PER_MINUTE)], badge: Annotated[str, Path()]
-) -> Response:
+async def get_badge(caller: Annotated[AnonymousCaller, _Viewer()], badge: Annotated[str, Path()]) -> Response:
     """Returns the badge at its secret address."""
     project = _find_project(badge)
+    subject = project.project_id if project else network_of(caller.address)
+    counted = rate.count_in_memory(_counts, subject, _REQUESTS_PER_MINUTE)
+    if counted.hits > counted.limit:
+        raise RateLimited(counted.resets_at - int(clock.now()))
     if project is None:
         raise UnknownBadge
-    return Response(_draw(settings.service_brand, _read(project.project_id)), headers=_HEADERS)
+    return Response(_draw(settings.service_brand, _find_shown(project.project_id)), headers=_HEADERS)
 
 
 def badge_url(project: ProjectItem) -> str | None:
@@ -78,25 +101,47 @@ def _find_project(badge: str) -> ProjectItem | None:
     return project
 
 
+def _find_shown(project_id: ProjectId) -> Shown:
+    shown, until = _kept.pop(project_id, (None, 0.0))
+    if shown is None or until <= clock.now():
+        shown, until = _read(project_id), clock.now() + _FRESH_SECONDS
+    if len(_kept) >= _MOST_KEPT:
+        _kept.pop(next(iter(_kept)), None)
+    _kept[project_id] = shown, until
+    return shown
+
+
 def _read(project_id: ProjectId) -> Shown:
+    """Reads what the badge shows, in three round trips. It is only green if nothing is unknown."""
     organization_id = project_id.organization_id
-    found, scans = read_both(
+    found, connected = read_both(
         lambda: inbox.read_positions(organization_id, "open", _MOST_OPEN, None),
-        lambda: reads.list_scans(organization_id, _MOST_SCANS, None, status="completed").items,
+        lambda: repositories.list_repositories(organization_id, _MOST_REPOSITORIES, None),
     )
-    # The latest of each repository and folder. Those of pull requests say nothing about what is released.
-    latest: dict[tuple[str, str | None], ScanItem] = {}
-    for scan in scans:
-        if scan.project_id == project_id and scan.cause.pull_request_number is None:
-            latest.setdefault((scan.repository_id, scan.root_directory), scan)
+    linked = [repository for repository in connected.items if repository.find_link(project_id)]
+    latest = reads.find_latest_scans(project_id, [repository.repository_id for repository in linked])
     if not latest:
-        return Shown("no recent scan", _CALM)
+        return Shown("not scanned", _CALM)
     urgent = sum(item.project_id == project_id and item.priority in _URGENT for item in found.items)
     locked = sum(scan.locked_count for scan in latest.values())
-    scanned = max(scan.created_at for scan in latest.values())[:10]
-    number = f"{urgent}{'+' if found.next_position else ''} open P0/P1{f', {locked} locked' if locked else ''}"
-    is_unknown = locked or found.next_position
-    return Shown(f"{number}, scanned {scanned}", _BAD if urgent else _CALM if is_unknown else _GOOD)
+    covered = sum(_is_covered(it, project_id, latest.get(it.repository_id)) for it in linked)
+    parts = [f"{urgent}{'+' if found.next_position else ''} open P0/P1"]
+    if locked:
+        parts.append(f"{locked} locked")
+    if connected.next_sk or covered < len(linked):
+        parts.append(f"not all code, {covered} of {len(linked)}{'+' if connected.next_sk else ''} repositories")
+    is_unknown = len(parts) > 1 or found.next_position
+    parts.append(f"scanned {min(scan.created_at for scan in latest.values())[:10]}")
+    return Shown(", ".join(parts), _BAD if urgent else _CALM if is_unknown else _GOOD)
+
+
+def _is_covered(repository: RepositoryItem, project_id: ProjectId, scan: ScanItem | None) -> bool:
+    """Returns whether the scan is a whole one of the folder and branch that the repository's link names now."""
+    link = repository.find_link(project_id)
+    if scan is None or link is None or (scan.coverage and scan.coverage.incomplete):
+        return False
+    branch = link.production_branch or repository.default_branch
+    return scan.root_directory == link.root_directory and branch in {None, scan.branch}
 
 
 def _draw(label: str, shown: Shown) -> str:

@@ -118,7 +118,7 @@ async def show_project_report(session: MemberSees, project_slug: ProjectSlug) ->
         **_findings(detailed, [it for it in read.open.items if it.project_id == project_id], period, read.roster),
         **_scans(read.scans, project_id, period),
         **_vendors(listed, period, read.roster),
-        "left_out": [*_left_out(read, listed, changed, period)],
+        "left_out": [*_left_out(read, listed, changed, detailed, period)],
     }
     return project_page(
         "project_report",
@@ -224,11 +224,17 @@ def _vendors(listed: QueryPage[VendorItem], period: Period, roster: QueryPage[An
 
 
 def _left_out(
-    read: _Read, listed: QueryPage[VendorItem], changed: Sequence[InboxItem], period: Period
+    read: _Read,
+    listed: QueryPage[VendorItem],
+    changed: Sequence[InboxItem],
+    detailed: Iterable[InboxItem],
+    period: Period,
 ) -> Iterator[str]:
     """Yields what the report doesn't contain because of its limits."""
     if read.changed.next_position is not None or len(changed) > MOST_DETAILED:
         yield "Findings that changed earlier in the period: there are too many. Choose a shorter period."
+    if any(len(item.history) > MOST_FORMER and item.history[0].at >= period.start for item in detailed):
+        yield f"Earlier changes of some findings: only the latest {MOST_FORMER + 1} statuses of each are kept."
     if read.open.next_position is not None:
         yield "Some open findings: the organization has more than a report reads."
     if read.scans.next_sk is not None and read.scans.items[-1].created_at >= period.start:

@@ -4,9 +4,12 @@ import re
 
 import pytest
 
+from controlplane.code_host import repositories
+from controlplane.code_host.items import Link
 from controlplane.findings import inbox, vendors
 from controlplane.platform.core.ids import InboxItemId
 from controlplane.projects import store as projects
+from controlplane.scans import reads
 from dashboard.projects import badge, report
 from tests.functional.dashboard.conftest import pages_in
 from tests.functional.projects.test_vendors import detect
@@ -14,6 +17,7 @@ from tests.support.api import Reply
 from tests.support.audits import make_issue, make_scan
 from tests.support.browser import Browser, text_of
 from tests.support.each import each
+from tests.support.recorded import recorded_calls
 
 address = pages_in("projects")
 
@@ -94,6 +98,16 @@ class TestReport:
         monkeypatch.setattr(report, "MOST_READ", 100)
         assert "2 more aren't listed." in text_of(visitor.get(f"{own}/report"))
 
+    @each(("changes", "says"), [(9, False), (10, True)])
+    def test_it_says_that_earlier_changes_of_a_finding_are_not_kept(  # noqa: PLR0917
+        self, changes, says, visitor, own, project, company, person, world
+    ):
+        found = world.finding(company, project_id=project.project_id)
+        for number in range(changes):
+            decide(found.item_id, ("accepted", "open")[number % 2], person.user_id)
+        text = text_of(visitor.get(f"{own}/report"))
+        assert ("Earlier changes of some findings: only the latest 11 statuses of each are kept." in text) == says
+
     def test_a_scan_has_a_report_with_its_readable_findings(self, visitor, company, repository, monkeypatch):
         scan = make_scan(repository, issues=[make_issue(number) for number in range(5)])
         reply = visitor.get(f"/organizations/{company.slug}/scans/{scan.scan_id}/report")
@@ -125,6 +139,24 @@ def test_the_privacy_table_can_be_copied_and_warns_of_what_it_lacks(visitor, own
 
 
 class TestBadge:
+    @pytest.fixture(autouse=True)
+    def _nothing_kept(self, monkeypatch):
+        for memory in ("_kept", "_counts"):
+            monkeypatch.setattr(badge, memory, {})
+
+    @pytest.fixture
+    def shown(self, visitor, own, project):
+        """Returns a function that reads what the badge shows now."""
+        visitor.get(f"{own}/settings")
+        page = visitor.follow(visitor.press("Create a badge"))
+
+        def read() -> tuple[str, bool]:
+            badge._kept.clear()
+            svg = self.get(visitor, page).text
+            return svg.partition("<title>assent: ")[2].partition("</title>")[0], badge._GOOD in svg
+
+        return read
+
     def get(self, browser: Browser, page: Reply) -> Reply:
         (path,) = re.findall(r'href="[^"]+(/badges/[^"]+)"', page.text)
         return Browser(browser.api).get(path)
@@ -134,7 +166,8 @@ class TestBadge:
     ):
         assert visitor.get(f"{own}/settings").text.count("/badges/") == 0
         page = visitor.follow(visitor.press("Create a badge"))
-        assert self.get(visitor, page).text.count("no recent scan") == 3
+        assert self.get(visitor, page).text.count("not scanned") == 3
+        now.advance(300)
         make_scan(repository, issues=[make_issue(number) for number in range(5)])
         shown = self.get(visitor, page)
         assert re.search(r"assent: \d open P0/P1, 2 locked, scanned 2026-03-04</title>", shown.text)
@@ -153,7 +186,7 @@ class TestBadge:
         assert [{"field": "badge", "before": True, "after": False}] in changes
 
     def test_findings_of_the_project_are_counted_and_a_deleted_project_has_none(  # noqa: PLR0917
-        self, visitor, own, project, repository, company, world
+        self, visitor, own, project, repository, company, world, now
     ):
         visitor.get(f"{own}/settings")
         page = visitor.follow(visitor.press("Create a badge"))
@@ -161,6 +194,8 @@ class TestBadge:
         assert badge._GOOD in self.get(visitor, page).text
         world.finding(company, priority="P1", project_id=project.project_id)
         world.finding(company, priority="P1")
+        assert badge._GOOD in self.get(visitor, page).text
+        now.advance(300)
         assert "1 open P0/P1, scanned" in self.get(visitor, page).text
         projects.delete_project(projects.get_project(project.project_id))
         assert self.get(visitor, page).status == 404
@@ -176,6 +211,43 @@ class TestBadge:
     def test_another_address_is_unknown(self, name, browser):
         assert browser.get(f"/badges/{name}").status == 404
 
-    def test_an_address_gets_300_badges_a_minute(self, browser, now):
+    def test_it_covers_all_linked_repositories_however_many_scans_others_have(  # noqa: PLR0917
+        self, shown, world, company, project, repository, now, monkeypatch
+    ):
+        make_scan(repository)
+        assert shown() == ("0 open P0/P1, scanned 2026-03-04", True)
+        other = world.connected_repository(company, name="other")
+        now.advance(86_400)
+        make_scan(other)
+        monkeypatch.setattr(reads, "list_scans", None)
+        link = Link(project.project_id, None, None, pull_request_scans_enabled=False)
+        repositories.link_project(other.repository_id, link)
+        assert shown() == ("0 open P0/P1, not all code, 1 of 2 repositories, scanned 2026-03-04", False)
+        repositories.unlink_project(other.repository_id, project.project_id)
+        repositories.link_project(repository.repository_id, link._replace(root_directory="web"))
+        assert shown() == ("0 open P0/P1, not all code, 0 of 1 repositories, scanned 2026-03-04", False)
+
+    def test_it_is_not_green_if_a_list_is_too_long(self, shown, world, company, repository, monkeypatch):
+        make_scan(repository)
+        for _ in range(2):
+            world.finding(company, priority="P1")
+        with monkeypatch.context() as patched:
+            patched.setattr(badge, "_MOST_OPEN", 1)
+            assert shown() == ("0+ open P0/P1, scanned 2026-03-04", False)
+        listed = repositories.list_repositories(company.organization_id, 1, None)
+        monkeypatch.setattr(repositories, "list_repositories", lambda *_: listed._replace(next_sk="REPO#"))
+        assert shown() == ("0 open P0/P1, not all code, 1 of 1+ repositories, scanned 2026-03-04", False)
+
+    def test_a_badge_is_read_once_in_five_minutes_and_limited_for_itself(self, visitor, own, project, now):
+        visitor.get(f"{own}/settings")
+        page = visitor.follow(visitor.press("Create a badge"))
+        assert self.get(visitor, page).status == 200
+        with recorded_calls() as calls:
+            statuses = [self.get(visitor, page).status for _ in range(300)]
+        assert (set(statuses[:299]), statuses[299]) == ({200}, 429)
+        assert [call.operation for call in calls] == ["GetItem"] * 300
+        assert Browser(visitor.api).get("/badges/x").status == 404
+
+    def test_an_address_gets_300_unknown_badges_a_minute(self, browser, now):
         statuses = [browser.get("/badges/x").status for _ in range(301)]
         assert (set(statuses[:300]), statuses[300]) == ({404}, 429)

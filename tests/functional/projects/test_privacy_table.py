@@ -88,6 +88,36 @@ def test_a_vendor_that_is_gone_from_the_code_is_not_listed():
     assert "| None |" in to_markdown([listed])
 
 
+@each(
+    ("name", "in_html", "in_markdown"),
+    [
+        *(
+            (f"a{end}b", "a b", "a b")
+            for end in ("\n", "\r", "\r\n", "\v", "\f", "\x85", "\u2028", "\u2029", "\x1e", "\0")
+        ),
+        ("a|b](x)", "a|b](x)", "a\\|b\\](x)"),
+        ("![x](y)", "![x](y)", "\\!\\[x\\](y)"),
+        ("<b>&lt;`*_~~", "&lt;b&gt;&amp;lt;`*_~~", "\\<b\\>&amp;lt;\\`\\*\\_\\~\\~"),
+        ("https://x.test", "https://x.test", "https\\://x.test"),
+        ("Www.x.test \\", "Www.x.test \\", "Www\\.x.test \\\\"),
+        ("me@x.test", "me@x.test", "me@\u200bx.test"),
+    ],
+)
+def test_texts_from_outside_are_shown_literally_in_one_cell(name, in_html, in_markdown):
+    (listed,) = make_table(
+        [
+            VendorItem(
+                project_id="prj_1", vendor_id="own", name=name, state="approved", category=name, last_seen_at="2026"
+            )
+        ]
+    ).listed
+    *_, html_row, _, _, _ = to_html([listed]).split("\n")
+    assert html_row.startswith(f'<tr><th scope="row">{in_html}</th><td>')
+    assert to_markdown([listed]).splitlines()[2:] == [
+        f"| {in_markdown} | {in_markdown[:1].upper()}{in_markdown[1:]} | Not known | Not known |"
+    ]
+
+
 class TestFacts:
     def test_facts_are_about_vendors_of_the_catalog_and_name_their_source(self):
         known = catalogue().vendors

@@ -4,11 +4,13 @@ The table lists the vendors that were approved and found: on a website, or in th
 only counted, so that the reader of the list sees what the table doesn't say.
 """
 
+import re
 from collections.abc import Iterable, Sequence
 from html import escape
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
+from controlplane.code_host.github import markdown
 from controlplane.findings import vendors
 from controlplane.findings.vendor_facts import Cookie, find_facts, purpose_of
 from controlplane.findings.vendors import VendorItem
@@ -16,7 +18,8 @@ from controlplane.platform.core.ids import ProjectId
 
 _UNKNOWN, _NONE = "Not known", "None"
 _COLUMNS = ("Vendor", "Purpose", "Cookies", "Privacy policy")
-_SPECIAL = str.maketrans({it: f"\\{it}" for it in "\\`*_{}[]<>#|~"} | {"\n": " "})
+# What formats or ends a cell of Markdown, or makes a link of an address.
+_MARKUP = re.compile(r"[\\`*_{}\[\]<>#|~!:]|(?<=www)\.", re.IGNORECASE)
 
 
 class ListedVendor(NamedTuple):
@@ -94,8 +97,12 @@ def _html_cells(vendor: ListedVendor) -> str:
     policy = _UNKNOWN
     if vendor.privacy_policy:
         policy = f'<a href="{escape(vendor.privacy_policy)}">{escape(_host(vendor.privacy_policy))}</a>'
-    cells = "".join(f"<td>{cell}</td>" for cell in (escape(vendor.purpose or _UNKNOWN), cookies, policy))
-    return f'<th scope="row">{escape(vendor.name)}</th>{cells}'
+    cells = "".join(f"<td>{cell}</td>" for cell in (_html_text(vendor.purpose or _UNKNOWN), cookies, policy))
+    return f'<th scope="row">{_html_text(vendor.name)}</th>{cells}'
+
+
+def _html_text(text: str) -> str:
+    return escape(markdown.one_line(text))
 
 
 def _html_cookie(cookie: Cookie) -> str:
@@ -111,7 +118,12 @@ def to_markdown(listed: Sequence[ListedVendor]) -> str:
 def _markdown_cells(vendor: ListedVendor) -> tuple[str, ...]:
     cookies = _UNKNOWN if vendor.cookies is None else "<br>".join(map(_markdown_cookie, vendor.cookies)) or _NONE
     policy = f"[{_host(vendor.privacy_policy)}]({vendor.privacy_policy})" if vendor.privacy_policy else _UNKNOWN
-    return vendor.name.translate(_SPECIAL), (vendor.purpose or _UNKNOWN).translate(_SPECIAL), cookies, policy
+    return _markdown_text(vendor.name), _markdown_text(vendor.purpose or _UNKNOWN), cookies, policy
+
+
+def _markdown_text(text: str) -> str:
+    """Returns a text from outside as Markdown that shows it literally, on one line."""
+    return markdown.break_signs(_MARKUP.sub(r"\\\g<0>", markdown.one_line(text).replace("&", "&amp;")))
 
 
 def _markdown_cookie(cookie: Cookie) -> str:
