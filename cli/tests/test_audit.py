@@ -1,6 +1,8 @@
-"""`assent audit` without a browser: its report for people, and its exit codes. tests/browser audits websites."""
+"""`assent audit` without a browser: its report for people, and its exit codes. tests/audits audits websites."""
 
+import asyncio
 import json
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 
 import pytest
@@ -25,8 +27,15 @@ def audit_of(*requests: Sent, reason: Reason | None = None) -> Audit:
     return Audit(PAGE, "shop.example", now, now, outcome, parties, reason, findings, visits, b"picture")
 
 
+@pytest.fixture(autouse=True)
+def event_loop_returned() -> Iterator[None]:
+    """Returns the thread's event loop, which the command takes away, to the functions' handlers."""
+    yield
+    asyncio.set_event_loop(asyncio.new_event_loop())
+
+
 @pytest.fixture
-def audited(monkeypatch: pytest.MonkeyPatch):
+def audited(monkeypatch: pytest.MonkeyPatch) -> Callable[[Audit], None]:
     """Replaces the visits, which need Chromium, with the given audit."""
 
     def give(audit: Audit) -> None:

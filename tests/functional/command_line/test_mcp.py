@@ -213,7 +213,7 @@ def inbox_page(numbers: list[int], following: int | None) -> httpx.Response:
     """Returns a page of findings with these IDs. following: the cursor."""
     item = dict.fromkeys((
         "organizationId", "title", "summary", "priority", "status", "source", "projectId", "repositoryName",
-        "githubIssue", "runtimeVendor", "version",
+        "githubIssue", "runtimeVendor", "version", "assignee",
     ), None)  # fmt: skip
     texts = {"organizationId": "org_1", "title": "A", "status": "open", "source": "advisory", "version": "1"}
     items = [item | texts | {"id": str(it), "updatedAt": "2026-03-04T05:06:07.000Z"} for it in numbers]

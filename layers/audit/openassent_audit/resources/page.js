@@ -13,7 +13,7 @@ async ({ host }) => {
     if (typeof window.__tcfapi !== "function") return resolve(null);
     setTimeout(() => resolve(null), 500);
     try {
-      window.__tcfapi("getTCData", 2, (it) => resolve(it && {
+      window.__tcfapi("addEventListener", 2, (it) => resolve(it && {
         cmpId: it.cmpId ?? null, eventStatus: String(it.eventStatus ?? ""), tcString: String(it.tcString ?? "").slice(0, 4000),
       }));
     } catch { resolve(null); }
