@@ -41,6 +41,8 @@ WITHOUT_TABLE = {
     "GET /openapi.json",
     "GET /.well-known/oauth-authorization-server",
     "GET /.well-known/agent-feedback.json",
+    "GET /.well-known/oauth-protected-resource",
+    "GET /.well-known/security.txt",
     "GET /assets/{fileName}",
     "GET /favicon.ico",
     "GET /robots.txt",
