@@ -2,11 +2,12 @@
 
 import asyncio
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import UTC, datetime
 
 import pytest
 
+from cli.tests.support.script import run as run_coroutine
 from cli.tests.support.shell import run
 from openassent_audit.judgment import judge
 from openassent_audit.recording import Sent
@@ -28,10 +29,9 @@ def audit_of(*requests: Sent, reason: Reason | None = None) -> Audit:
 
 
 @pytest.fixture(autouse=True)
-def event_loop_returned() -> Iterator[None]:
-    """Returns the thread's event loop, which the command takes away, to the functions' handlers."""
-    yield
-    asyncio.set_event_loop(asyncio.new_event_loop())
+def event_loop_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keeps the thread's event loop, which the functions' handlers need."""
+    monkeypatch.setattr(asyncio, "run", run_coroutine)
 
 
 @pytest.fixture

@@ -44,6 +44,7 @@ WITHOUT_TABLE = {
     "GET /.well-known/oauth-protected-resource",
     "GET /.well-known/security.txt",
     "GET /assets/{fileName}",
+    "GET /badges/{badge}",
     "GET /favicon.ico",
     "GET /robots.txt",
     "GET /docs",
