@@ -5,7 +5,7 @@ PYTHON_FILES := conftest.py functions layers cli local ops scripts tests benchma
 # These aren't deployed. They run other programs (B404, B603) and contain sample secrets (B105); ruff's more precise
 # versions of these rules apply to them.
 RISKY_TOOLS := cli/src/openassent_cli local ops scripts benchmarks tools
-export PYTHONPATH := functions:layers/shared:layers/analysis:cli/src:.
+export PYTHONPATH := functions:layers/shared:layers/analysis:layers/audit:cli/src:.
 export SAM_CLI_TELEMETRY := 0
 # Without compiled modules, every process of the tests would compile the product again.
 unexport PYTHONDONTWRITEBYTECODE
@@ -13,10 +13,12 @@ unexport PYTHONDONTWRITEBYTECODE
 REFERENCE := functions/system/reference/index.html
 # The generated modules of the SDK, represented by the one that is written last.
 SDK := cli/src/openassent/models.py
+# The rules that answer banners of websites, represented by their license. Without npm, audits do without them.
+AUTOCONSENT := layers/audit/openassent_audit/resources/autoconsent/LICENSE
 # What the wheel of the command line is made of.
-WHEEL_SOURCES := $(shell find cli/src layers/analysis/openassent_analysis cli/README.md cli/pyproject.toml LICENSE -type f -not -name '*.pyc')
+WHEEL_SOURCES := $(shell find cli/src layers/analysis/openassent_analysis layers/audit/openassent_audit cli/README.md cli/pyproject.toml LICENSE -type f -not -name '*.pyc')
 .DEFAULT_GOAL := help
-.PHONY: help tools run reset test test-analysis test-cli races conformance linear nightly mutate lagging models fuzz lint template check build cli typescript e2e browser bench accuracy deploy release publish openapi sdk lock format audit licenses sbom
+.PHONY: help tools run reset test test-analysis test-cli races conformance linear nightly mutate lagging models fuzz lint template check build cli typescript e2e browser websites bench accuracy deploy release publish openapi sdk lock format audit licenses sbom
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -74,10 +76,10 @@ lint: .venv/.ready node_modules/.ready .tools/supply/.ready $(SDK) ## Check styl
 	@.venv/bin/ruff check $(wildcard $(PYTHON_FILES))
 	@.venv/bin/ruff format --check $(wildcard $(PYTHON_FILES))
 	@.venv/bin/mypy
-	@.venv/bin/mypy --python-version 3.11 layers/analysis cli/src
+	@.venv/bin/mypy --python-version 3.11 layers/analysis layers/audit cli/src
 	@.venv/bin/lint-imports
 	@.venv/bin/python -m scripts.language
-	@.tools/supply/bin/bandit -q -r functions layers/shared layers/analysis/openassent_analysis cli/src/openassent
+	@.tools/supply/bin/bandit -q -r functions layers/shared layers/analysis/openassent_analysis layers/audit/openassent_audit cli/src/openassent
 	@.tools/supply/bin/bandit -q -r $(wildcard $(RISKY_TOOLS)) --skip B101,B105,B404,B603
 	@$(MAKE) --no-print-directory licenses >/dev/null
 	@.venv/bin/python -m scripts.openapi --check
@@ -92,7 +94,7 @@ format: .venv/.ready ## Format the code as make lint expects it
 	@.venv/bin/ruff check --fix $(wildcard $(PYTHON_FILES))
 	@.venv/bin/ruff format $(wildcard $(PYTHON_FILES))
 
-cli: .tools/cli/.installed ## Build the wheel of the command line and the Python SDK into dist/
+cli: .tools/cli/.installed ## Build the wheel of the command line and the Python SDK, and the GitHub Action, into dist/
 
 typescript: node_modules/.ready ## Build the npm package of the TypeScript client into dist/
 	@mkdir -p dist && cd clients/typescript && npm pack --silent --pack-destination ../../dist
@@ -105,6 +107,9 @@ e2e: .venv/.ready .tools/ministack/.ready .tools/sam/.ready .tools/lambda/.ready
 
 browser: .venv/.ready .tools/sam/.ready .tools/ministack/.ready .tools/cli/.installed node_modules/.ready $(REFERENCE) ## Test the pages in Chromium, and the command line in a terminal
 	@.venv/bin/python -m pytest -m browser tests/browser
+
+websites: .venv/.ready node_modules/.ready $(AUTOCONSENT) ## Audit small websites with a known truth, and try to break out of an audit
+	@$(NICE) .venv/bin/python -m pytest tests/audits
 
 bench: .venv/.ready .tools/sam/.ready node_modules/.ready $(REFERENCE) ## Measure: ratios, round trips and capacity units per operation
 	@.venv/bin/python -m benchmarks
@@ -155,7 +160,7 @@ $(SDK): docs/openapi.json $(wildcard cli/src/openassent/_async/*.py scripts/sdk/
 	@.tools/sdk/bin/python -m scripts.sdk
 
 # Without Redoc, the page lists its files, which is enough for `make test`, and npm isn't needed.
-$(REFERENCE): docs/openapi.json docs/errors.md $(wildcard scripts/reference/*.* scripts/reference/templates/*) \
+$(REFERENCE): docs/openapi.json docs/errors.md docs/webhooks.md $(wildcard docs/guides/* scripts/reference/*.* scripts/reference/templates/*) \
 		layers/shared/controlplane/platform/core/plans.py layers/shared/controlplane/platform/core/scopes.py .venv/.ready \
 		$(wildcard layers/analysis/openassent_analysis/resources/rules/*/*.yml) \
 		$(if $(filter test,$(MAKECMDGOALS)),,node_modules/.ready)
@@ -174,6 +179,7 @@ lock: .tools/uv/.ready ## Update the hashed pins from pyproject.toml, requiremen
 	done
 	@$(LOCK) pyproject.toml --group dev $(addprefix -c ,$(DEPLOYED)) -o requirements/dev.txt
 	@$(LOCK) cli/pyproject.toml --all-extras requirements/cli.in -o requirements/cli.txt
+	@$(LOCK) cli/pyproject.toml --extra scan -c requirements/cli.txt -o requirements/action.txt
 	@for tool in uv $(TOOLS); do \
 		$(LOCK) requirements/$$tool.in -o requirements/$$tool.txt || exit 1; \
 	done
@@ -192,14 +198,19 @@ lock: .tools/uv/.ready ## Update the hashed pins from pyproject.toml, requiremen
 $(patsubst %,.tools/%/.ready,cli $(TOOLS)): .tools/%/.ready: requirements/%.txt .tools/uv/.ready .tools/%/bin/python
 	@scripts/environment .tools/$* requirements/$*.txt
 
-.tools/cli/.installed: .tools/cli/.ready pyproject.toml $(WHEEL_SOURCES) $(SDK)
+.tools/cli/.installed: .tools/cli/.ready pyproject.toml action.yml requirements/action.txt $(WHEEL_SOURCES) $(SDK) | $(AUTOCONSENT)
 	@rm -f dist/openassent-*.whl
 	@mkdir -p cli/man
 	@.tools/cli/bin/python -m openassent_cli.manual >cli/man/assent.1
 	@cd cli && ../.tools/cli/bin/hatchling build -t wheel -d ../dist >/dev/null
+	@scripts/action
 	@.tools/uv/bin/uv pip install --python .tools/cli/bin/python --quiet --offline --no-deps --reinstall dist/openassent-*.whl
 	@touch $@
 
 # Redoc, axe, the linters of docs/openapi.json, and the race tests' engine, which doesn't exist for every platform.
 node_modules/.ready: package-lock.json
 	@scripts/npm-tools
+
+$(AUTOCONSENT): node_modules/.ready
+	@cd node_modules/@duckduckgo/autoconsent 2>/dev/null || exit 0; mkdir -p $(CURDIR)/$(@D); \
+		cp dist/autoconsent.playwright.js rules/rules.json LICENSE $(CURDIR)/$(@D)

@@ -24,7 +24,7 @@ from starlette.types import Receive, Scope, Send
 
 from controlplane.platform.core.settings import settings
 from controlplane.platform.queues import messages
-from local import checkout, mail, webhook_receiver, workers
+from local import checkout, environment, mail, sign_in, webhook_receiver, workers
 from local.front_door import FrontDoor
 from local.gateway import Event, Gateway, Request, Response, template_routes
 from local.github import setup
@@ -105,6 +105,12 @@ def _create_mail() -> Starlette:
     return mail.create_app(emails, lambda message: messages.send(messages.Queue.EMAILS, message))
 
 
+def _create_sign_in(endpoint: str) -> Starlette:
+    """Returns the sign-in page of the user pool, whose ID ends the issuer's."""
+    client = environment.create_client("cognito-idp", endpoint)
+    return sign_in.create_app(client, endpoint, (settings.sign_in_issuer or "").rpartition("/")[2])
+
+
 def _end_with_parent() -> None:
     """Stops this process when the one that watches the files is gone, even if that one was killed."""
     parent = multiprocessing.parent_process()
@@ -128,6 +134,8 @@ app = Starlette(
     routes=[
         Mount(setup.PREFIX, _create_github()),
         Mount(mail.PREFIX, _create_mail()),
+        # A test that imports this has no user pool.
+        *(Mount(sign_in.PREFIX, _create_sign_in(it)) for it in [os.environ.get("AWS_ENDPOINT_URL")] if it),
         Mount(webhook_receiver.PREFIX, webhook_receiver.WebhookReceiver().create_app()),
         Mount("", _create_service()),
     ]

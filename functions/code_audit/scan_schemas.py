@@ -87,9 +87,7 @@ class ScanInventory(Wire):
         description="The third parties that manifests name, in the order of their names. If the scan's `access` is "
         "`full`, also those that only the code loads, because they can reveal findings."
     )
-    truncated: bool = Field(
-        description="Whether the repository has more manifests or vendors than an inventory lists.", examples=[False]
-    )
+    truncated: bool = Field(description="Whether the repository has more manifests or vendors than an inventory lists.")
 
 
 StageStatus = Annotated[

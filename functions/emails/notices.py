@@ -6,16 +6,18 @@ The email about a token that was found in public can't be turned off, because it
 from collections import Counter
 from collections.abc import Callable, Iterable
 from datetime import date, timedelta
+from functools import partial
 from typing import Any
 
 from controlplane.api_keys import leaked
 from controlplane.billing import store as billing
-from controlplane.findings import inbox
+from controlplane.findings import conversations, inbox
 from controlplane.findings.items import InboxItem
 from controlplane.notify import mail_messages, subscriptions
 from controlplane.notify.mail_messages import SendLeakNotice, SendNotification
 from controlplane.notify.mails import MailId, NotClaimed
 from controlplane.notify.subscriptions import FOR_ADMINS, Choice
+from controlplane.organizations import members
 from controlplane.organizations import store as organizations
 from controlplane.organizations.store import Membership
 from controlplane.people.users import UserItem
@@ -43,7 +45,8 @@ def send_notification(message: SendNotification) -> None:
     if profile_item is None or held is None:
         return
     profile, membership = UserItem.from_item(profile_item), Membership.from_item(held)
-    values = _VALUES[about](membership, message.subject)
+    read = partial(_mention, user_id) if about == "mention" else _VALUES[about]
+    values = read(membership, message.subject)
     if values is None:
         return
     unsubscribe = subscriptions.link_of_choice(user_id, organization_id, about)
@@ -66,6 +69,7 @@ def send_notification(message: SendNotification) -> None:
                 user_id, organization_id, "admin" if about in FOR_ADMINS else "member"
             ),
             "choice": subscriptions.wanted_check(user_id, organization_id, about),
+            **({"day": subscriptions.count_mention(profile.email)} if about == "mention" else {}),
         },
     )
     _deliver(draft)
@@ -129,6 +133,23 @@ def _findings(membership: Membership, items: Iterable[InboxItem]) -> list[dict[s
         }
         for item in items
     ]
+
+
+def _mention(user_id: str, membership: Membership, subject: str) -> Values | None:
+    """The subject is that of `conversations.announce`."""
+    item_id, cause, number = (*subject.split("-"), "1")[:3]
+    item = inbox.find_items([InboxItemId.stored(item_id)]).get(item_id)
+    if item is None:
+        return None
+    try:
+        comment = conversations.find_cause(item, cause, user_id)
+    except LookupError:
+        return None  # deleted, or assigned to another person since
+    names = members.find_names(membership.organization_id, [comment.by]) if comment else {}
+    who = shown_name(names.get(comment.by, "A member")) if comment else None
+    findings, count = _findings(membership, [item]), int(number)
+    link = findings[0]["link"] if count == 1 else _page_of(membership, "inbox?assignee=me")
+    return {"who": who, "count": count, "findings": findings, "more": count - 1, "link": link}
 
 
 def _credits(membership: Membership, _event: str) -> Values | None:

@@ -109,7 +109,7 @@ class WebhookEndpointWithSecret(WebhookEndpoint):
 class DeletedWebhookEndpoint(Wire):
     """The result of deleting an endpoint."""
 
-    deleted: bool = Field(description="True: nothing is sent to it anymore.", examples=[True])
+    deleted: bool = Field(description="True: nothing is sent to it anymore.")
 
 
 class DeliveryAttempt(Wire):

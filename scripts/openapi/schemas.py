@@ -8,6 +8,7 @@ from pydantic_core import core_schema
 
 from controlplane.feedback.store import Category, Surface
 from controlplane.findings.items import Source, Status
+from controlplane.findings.lists import Sort
 from controlplane.findings.vendors import ReviewState, VendorState
 from controlplane.platform.core.acting import ActorKind
 from controlplane.platform.core.acting import Source as ActionSource
@@ -41,7 +42,11 @@ _ENUMERATIONS: dict[str, tuple[str, tuple[Any, ...]]] = {
     ),
     "InboxStatus": ("The status of a finding.", get_args(Status)),
     "InboxSource": ("The source of a finding.", get_args(Source)),
-    "Priority": ("P0 is the most urgent.", get_args(Priority)),
+    "InboxSort": ("The order of findings.", get_args(Sort)),
+    "Priority": (
+        "P0 is the most urgent. In code, it is the severity (critical is P0), one step lower with low confidence.",
+        get_args(Priority),
+    ),
     "FeedbackCategory": ("The category of a report.", get_args(Category)),
     "FeedbackSurface": ("The part of the product that a report is about.", get_args(Surface)),
     "VendorState": ("The decision about a vendor.", get_args(VendorState)),
@@ -170,8 +175,7 @@ def enumerations() -> dict[str, Schema]:
         common = {"type": "string", "description": about, "examples": [values[0]]}
         if name in _TAKEN:
             schemas[name] = {**common, "enum": [*values]}
-        later = f"{about} Later versions may send other values."
-        schemas[open_name(name)] = {**common, "description": later, "x-extensible-enum": [*values]}
+        schemas[open_name(name)] = {**common, "x-extensible-enum": [*values]}
     return schemas
 
 

@@ -27,7 +27,7 @@ _REPEATABLE = {"updateInboxItem", "createGithubIssue", "cancelScan", "unlockScan
 # The field of these bodies is an argument without a name, like an ID in a path.
 _POSITIONAL = {"saveActiveOrganization"}
 # Fields that a change can set to null, so omitted arguments are OMIT.
-_CLEARED = {"description", "productionBranch", "rootDirectory", "schedule"}
+_CLEARED = {"assigneeId", "description", "productionBranch", "rootDirectory", "schedule"}
 # Objects of which the SDK sends one field.
 _INNER = {"consent": "branding"}
 _NAMES = {"projectName": "name", "Prefer": "wait_seconds", "Idempotency-Key": "idempotency_key", **_INNER}

@@ -214,9 +214,9 @@ class Visit:
 
     def sign_in(self, person: dict[str, Any]) -> None:
         """Fills in the sign-in service's own page."""
-        self.page.locator("[name=username]").fill(person["email"])
+        self.page.get_by_label("Email").fill(person["email"])
         self.page.locator("[name=password]").fill(person["password"])
-        self.page.get_by_role("button", name="Sign in").click()
+        self.page.get_by_role("button", name="Sign in", exact=True).click()
 
     def sign_out(self) -> None:
         """Signs out with the menu of the person's account."""

@@ -207,13 +207,15 @@ def reports_are_counted_and_capped(items: Items) -> None:
 
 
 def inbox_items_stand_where_the_lists_look(items: Items) -> None:
-    """An item's position in both indexes matches its status, its last change, and its vendor or its file."""
+    """An item's position in both indexes matches its status, last change, assignee, and vendor or file."""
     for _, local, item in _of(items, "ORG#", keys.INBOX_PREFIX):
         vendor = item.get("runtimeVendor")
         paths = [it["path"] for it in item["evidence"] if it.get("path")] if item["source"] == "code-audit" else []
         shown = [vendor[name] for name in ("vendorId", "domain", "name")] if vendor else paths[:1]
-        order = "#".join((item["updatedAt"], local, *shown))
-        assert item["inboxOrder"] == order, f"{local} is in the wrong place, or shows another vendor or file"
+        assignee = item.get("assignee")
+        assigned = (assignee["userId"], assignee["since"]) if assignee else ()
+        order = "#".join((item["updatedAt"], "@".join((local, *assigned)), *shown))
+        assert item["inboxOrder"] == order, f"{local} is in the wrong place, or shows another vendor, file, or assignee"
         assert item["inboxByStatus"] == f"{item['pk']}#{item['status']}", f"{local} is listed under another status"
 
 

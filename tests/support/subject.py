@@ -5,7 +5,7 @@ from functools import cached_property
 from typing import Any, cast
 
 from controlplane.code_host.items import RepositoryItem
-from controlplane.findings import intake
+from controlplane.findings import conversations, intake
 from controlplane.findings.items import Discovery, InboxItem
 from controlplane.notify.webhooks import DeliveryItem, WebhookItem
 from controlplane.organizations import members
@@ -135,6 +135,7 @@ _PARTS: dict[str, Callable[[Subject], str]] = {
     "itemId": lambda it: it.item.item_id,
     "itemTitle": lambda it: it.item.title,
     "version": lambda it: it.item.version,
+    "commentId": lambda it: conversations.add_comment(it.item, "Canary", it.owner.user_id, {}).id,
     "vendorItemId": lambda it: _detect(it).item_id,
     "scanId": lambda it: it.scan.scan_id,
     "openScanId": lambda it: make_scan(it.world.connected_repository(it.company), status="queued").scan_id,

@@ -99,6 +99,8 @@ CASES = (
         {"items": [{**_CHANGE, "status": "dismissed"}]},
         "member",
     ),
+    Case("createComment", Action.INBOX_ADD_COMMENT, {"text": "Canary"}, {"text": "Another"}, role="member"),
+    Case("deleteComment", Action.INBOX_DELETE_COMMENT),
     Case("createGithubIssue", Action.ISSUE_REQUEST, None, {"existingIssue": "#42"}),
     Case(
         "createInvitation",

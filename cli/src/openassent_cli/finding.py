@@ -7,6 +7,7 @@ from openassent_cli.problems import Exit, Problem, UnknownName
 
 if TYPE_CHECKING:
     from openassent import Assent
+    from openassent.models import Member
 
 Item = TypeVar("Item")
 
@@ -33,6 +34,14 @@ def repository_id(client: "Assent", wanted: str) -> str:
     repositories = list(client.repositories.list())
     full = [it for it in repositories if f"{it.owner}/{it.name}".lower() == wanted.lower()]
     return str((full[0] if full else found_by_name("repo", wanted, repositories, "name")).id)
+
+
+def member_of(client: "Assent", wanted: str) -> "Member":
+    """Returns the member with that ID or email address. Raises Problem."""
+    found = [it for it in client.members.list() if wanted.lower() in {it.id, it.user.id, it.user.email.lower()}]
+    if not found:
+        raise Problem(f"There is no member {wanted}.", "`assent member list` lists them.", Exit.NOT_FOUND)
+    return found[0]
 
 
 def found_by_name(kind: str, wanted: str, items: Iterable[Item], *names: str) -> Item:

@@ -10,6 +10,7 @@ import functools
 import inspect
 import json
 from collections.abc import Callable, Iterator, Mapping
+from datetime import datetime
 from itertools import count
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
@@ -87,16 +88,20 @@ class Tools:
         priority: Literal["P0", "P1", "P2", "P3"] | None = None,
         project: Project | None = None,
         repository: Repository | None = None,
+        search: str | None = None,
+        sort: Literal["priority", "updated"] = "priority",
         limit: Limit = 30,
         cursor: Cursor = None,
     ) -> dict[str, Any]:
-        """List findings of the inbox, newest first, without evidence."""
+        """List findings of the inbox, the most urgent first, without evidence."""
         found = functools.partial(
             self._client.inbox.list,
             status=status,
             priority=priority,
             project_id=project_id(self._client, project) if project else None,
             repository_id=repository_id(self._client, repository) if repository else None,
+            q=search,
+            sort=sort,
         )
         return _page(found, limit, cursor)
 
@@ -106,13 +111,20 @@ class Tools:
 
     def decide_finding(
         self,
+        *,
         item_id: str,
         version: Annotated[str, Field(description="From `finding`; refused if the finding has changed")],
         status: Literal["open", "accepted", "dismissed", "resolved"],
         reason: str | None = None,
+        until: Annotated[datetime | None, Field(description="When a dismissed finding opens again")] = None,
+        assignee: Annotated[str | None, Field(description="`me`, or a member's user ID")] = None,
     ) -> dict[str, Any]:
-        """Accept, dismiss, resolve, or reopen a finding."""
-        return _marked(self._client.inbox.update(item_id, status=status, version=version, reason=reason))
+        """Accept, dismiss, snooze, resolve, or reopen a finding, and assign it."""
+        assigned: dict[str, Any] = {"assignee_id": assignee} if assignee else {}
+        changed = self._client.inbox.update(
+            item_id, status=status, version=version, reason=reason, until=until, **assigned
+        )
+        return _marked(changed)
 
     def open_issue(self, item_id: str) -> dict[str, Any]:
         """Open a GitHub issue for a finding. Everyone who can see the repository can see it."""

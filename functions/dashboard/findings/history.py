@@ -45,4 +45,6 @@ def _event_of(change: StatusChange, names: Mapping[str, str], *, is_first: bool)
     if change.status == "resolved":
         what = "A scan resolved this finding" if change.scan_id else "A decision about its vendor resolved this finding"
         return Event(change.at, what, None, change.reason, change.scan_id)
+    if change.reason:
+        return Event(change.at, "The finding is open again", None, change.reason)
     return Event(change.at, "The finding was found" if is_first else "The finding was found again")

@@ -22,6 +22,7 @@ from issue_creation.app import handler
 from openassent_cli import credentials, profiles
 from openassent_cli.credentials import Tokens
 from openassent_cli.profiles import Profile
+from tests.functional.command_line.cases import DASHBOARD
 from tests.functional.conftest import FakeClock
 from tests.functional.sdk.conftest import Gateway
 from tests.support.api import Api
@@ -83,7 +84,7 @@ class Shell:
     def sign_in(self, token: str, profile: str = "default", *, refresh_token: str = "unused") -> None:
         tokens = Tokens(token, refresh_token, time.time() + 3_600, "")
         credentials.store().save(profile, tokens)
-        profiles.save(profile, Profile(ADDRESS))
+        profiles.save(profile, Profile(ADDRESS, dashboard=DASHBOARD))
 
 
 @pytest.fixture(scope="session")

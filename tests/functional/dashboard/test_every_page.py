@@ -28,7 +28,7 @@ from tests.support.world import table_dump, uncounted
 
 ASKED = [(operation, operation.requires_session) for operation in operations()]
 CLOSED = [operation for operation, requires in ASKED if requires is not None and requires.signed_in]
-FORMS = [operation for operation, requires in ASKED if requires is not None and requires.form]
+FORMS = [operation for operation, requires in ASKED if requires is not None and requires.form and requires.signed_in]
 SHOWN = [operation for operation in CLOSED if operation.method == "GET"]
 
 
@@ -63,6 +63,10 @@ class TestSignedOut:
         reply = browser.get(_address(operation))
         assert reply.status == 303
         assert reply.headers["location"] == f"/sign-in?return_to={_address(operation).replace('/', '%2F')}"
+        # A form that filters can't be redirected to the sign-in's origin.
+        reply = browser.get(f"{_address(operation)}?q=x", **{"Sec-Fetch-Site": "same-origin"})
+        assert (reply.status, "Your session has ended" in text_of(reply)) == (401, True)
+        assert '<meta http-equiv="refresh" content="0; url=/sign-in?return_to=' in reply.text
 
     def test_nothing_but_the_sessions_own_cookie_works(self, operation, visitor, person, world):
         name, secret, address = web_session.cookie_name("session"), visitor.secret, _address(operation)

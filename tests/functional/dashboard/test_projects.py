@@ -62,11 +62,12 @@ class TestShown:
         tabs = re.findall(
             r'<li><a href="([^"]+)"[^>]*>(\w+)</a>', visitor.get(own).text.partition('label="Project"')[2]
         )
-        assert [name for _, name in tabs[:4]] == ["Overview", "Consent", "Vendors", "Settings"]
-        for path, name in tabs[:4]:
+        assert [name for _, name in tabs[:5]] == ["Overview", "Consent", "Vendors", "Report", "Settings"]
+        for path, name in tabs[:5]:
             shown = visitor.get(path).text
+            beginning = {"Overview": "", "Report": "Report on "}.get(name, f"{name} of ")
             assert f'<a href="{path}" aria-current="page">{name}</a>' in shown
-            assert f"<h1>{'' if name == 'Overview' else name + ' of '}Shop</h1>" in shown
+            assert f"<h1>{beginning}Shop</h1>" in shown
 
     def test_the_consent_page_tells_consent_entries_from_audited_websites(self, visitor, company):
         project = created(visitor, company, websites=["shop.example.com", "audited.example.com"])

@@ -28,6 +28,7 @@ CASES = [
     "createProject",
     "createApiKey",
     "createWebhookEndpoint",
+    "createComment",
     "createFeedback",
     "createLink",
     "rollApiKey",

@@ -132,7 +132,7 @@ def test_the_issue_is_kept(found, now):
 
 def test_an_issue_and_a_decision_keep_the_path(acme):
     item = acme.find(acme.connect())
-    issue_attempts.complete(item.item_id, None, ISSUE, path=item.path)
+    issue_attempts.complete(item.item_id, None, ISSUE)
     acme.move(item, "accepted")
     assert only(acme, "accepted").path == "src/index.html"
 

@@ -20,6 +20,7 @@ WRITES = {
     "SCAN_WATCH": 4,
     "SCAN_QUEUE": 4,
     "SCAN_SCHEDULE": 4,
+    "SNOOZES": 4,
     "DELETIONS": 3,
     "LATEST_SCANS": 2,
     "ADVISORIES": 3,

@@ -33,8 +33,8 @@ from controlplane.scans.failures import fail_deleted
 from controlplane.scans.items import RequestItem, ScanItem
 
 _PAGE = 100
-# Two legs each, in transactions of at most 100.
-_PAIRS = 45
+# Up to three legs each, in transactions of at most 100.
+_AT_ONCE = 30
 
 
 class Subject(NamedTuple):
@@ -123,11 +123,11 @@ def remove_scans(subject: Subject, after: str | None) -> str | None:
 
 
 def remove_inbox_items(subject: Subject, after: str | None) -> str | None:
-    """Deletes inbox items, each with any open attempt to create its issue."""
+    """Deletes inbox items, each with any open attempt to create its issue, and the end of its dismissal."""
     page = subject.page(keys.INBOX_PREFIX, after)
     own = subject.own(page)
-    for start in range(0, len(own), _PAIRS):
-        _delete_items(subject, own[start : start + _PAIRS])
+    for start in range(0, len(own), _AT_ONCE):
+        _delete_items(subject, own[start : start + _AT_ONCE])
     return page.next_sk
 
 
@@ -142,6 +142,8 @@ def _delete_items(subject: Subject, items: list[dict[str, Any]]) -> None:
         for item in items:
             legs[item["itemId"]] = Delete(_key(item), when, values)
             legs[f"attempt at {item['itemId']}"] = Delete(keys.issue_attempt(item["itemId"]))
+            if item.get("dismissedUntil"):
+                legs[f"end of {item['itemId']}"] = Delete(keys.snooze(item["dismissedUntil"], item["itemId"]))
         try:
             table.transact(legs, Unrecorded.CLEANUP)
         except LegFailed as failure:

@@ -15,8 +15,8 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, AwareDatetime, Field, StrictBool, StringConstraints, TypeAdapter, model_validator
 from pydantic_core import PydanticCustomError
 
-from controlplane.findings import inbox, publications
-from controlplane.findings.inbox import Change
+from controlplane.findings import publications
+from controlplane.findings.changes import Change, transact_and_tell
 from controlplane.findings.items import Discovery, Evidence, RuntimeVendor, merge_evidence
 from controlplane.findings.vendors import VendorItem, VendorState
 from controlplane.organizations import store as organizations
@@ -199,7 +199,7 @@ def publish_advisory(advisory: Advisory) -> list[Entry]:
             after={"edition": discovery.observed_at},
         )
         try:
-            return inbox.transact_and_tell([change], around, record)
+            return transact_and_tell([change], around, record)
         except LegFailed as failure:
             errors = {"organization": UnknownOrganization, "project": UnknownProject}
             raise failure.mapped(errors, WriteConflict) from None
@@ -230,7 +230,7 @@ def record_detection(detection: RuntimeVendorDetection) -> list[Entry]:
             return []
         try:
             leg = changes[0].leg if changes else None
-            return inbox.transact_and_tell(changes, legs, _recorded(detection, leg))
+            return transact_and_tell(changes, legs, _recorded(detection, leg))
         except LegFailed as failure:
             if failure.leg == "project" and failure.item is None:
                 raise _unknown(project_id) from None

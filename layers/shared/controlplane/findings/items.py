@@ -24,10 +24,35 @@ Status = Literal["open", "accepted", "dismissed", "resolved"]
 MOST_FORMER = 10
 
 
+class Assignee(NamedTuple):
+    """The member to whom an item is assigned, and since when.
+
+    name, email: None until `conversations.with_assignees` has read them.
+    """
+
+    user_id: str
+    since: str
+    name: str | None = None
+    email: str | None = None
+
+
+class Comment(NamedTuple):
+    """A comment on an item.
+
+    text: what a person wrote, in which members are mentioned by the IDs of their accounts. mentions: these IDs.
+    """
+
+    id: str
+    at: str
+    by: str
+    text: str
+    mentions: tuple[str, ...] = ()
+
+
 class StatusChange(NamedTuple):
     """A status of an item, its time, and who or what set it: a person, a scan, or neither if it was found.
 
-    until: from when on a dismissed item opens again if it is found.
+    until: when a dismissed item opens again.
     """
 
     status: Status
@@ -42,7 +67,8 @@ class Evidence(NamedTuple):
     """One piece of evidence for a finding: a place in code, an observed request, or a notice.
 
     Lines count from 1. `url` links to it: for code, the permalink of the lines at the scanned commit. `seen_at` is set
-    if detections merge their evidence, and is the time of the latest one that saw it.
+    if detections merge their evidence, and is the time of the latest one that saw it. `around` is the code from five
+    lines before the place to five after it.
     """
 
     description: str
@@ -52,6 +78,15 @@ class Evidence(NamedTuple):
     end_line: int | None = None
     snippet: str | None = None
     seen_at: str | None = None
+    around: tuple[str, ...] = ()
+
+    @property
+    def lines(self) -> list["CodeLine"]:
+        """The code around the place, or that of the place alone if no other was stored."""
+        first = self.start_line or 1
+        if self.around:
+            return [CodeLine(number, text) for number, text in enumerate(self.around, max(1, first - 5))]
+        return [CodeLine(number, text) for number, text in enumerate((self.snippet or "").splitlines(), first)]
 
     def to_map(self) -> dict[str, Any]:
         return to_map(
@@ -61,6 +96,11 @@ class Evidence(NamedTuple):
                 snippet=_truncate(self.snippet, _SNIPPET_LENGTH),
             )
         )
+
+
+class CodeLine(NamedTuple):
+    number: int
+    text: str
 
 
 def merge_evidence(pieces: Iterable[Evidence]) -> tuple[Evidence, ...]:
@@ -304,6 +344,14 @@ def _stored_vendor(item: Mapping[str, Any]) -> RuntimeVendor | None:
     return read_map(RuntimeVendor, vendor) if vendor else RuntimeVendor.from_listed(item)
 
 
+def _stored_assignee(item: Mapping[str, Any]) -> Assignee | None:
+    assignee = item.get("assignee")
+    if assignee:
+        return read_map(Assignee, assignee)
+    of_position = keys.inbox_order_assignee(item.get(keys.INBOX.sk, "")) if "assignee" not in item else None
+    return Assignee(*of_position) if of_position else None
+
+
 def _stored_path(item: Mapping[str, Any]) -> str | None:
     """Returns the file of a code finding: of its evidence, or of an item in a list, from its position."""
     if item["source"] != "code-audit":
@@ -330,6 +378,8 @@ class InboxItem(StoredMap):
     repository_name: Annotated[str | None, SPARSE] = None
     github_issue: Annotated[GithubIssue | None, SPARSE] = None
     runtime_vendor: Annotated[RuntimeVendor | None, Derived(_stored_vendor)] = None
+    # As stored: it isn't known whether that is a member still.
+    assignee: Annotated[Assignee | None, Derived(_stored_assignee)] = None
     updated_at: str
     version: str
     repository_id: Annotated[RepositoryId | None, SPARSE] = None
@@ -339,7 +389,7 @@ class InboxItem(StoredMap):
     references: Annotated[tuple[str, ...], SPARSE] = ()
     evidence: Annotated[tuple[Evidence, ...], SPARSE] = ()
     status_reason: Annotated[str | None, SPARSE] = None
-    # From when on it opens again if it is found, if it is dismissed.
+    # When it opens again, if it is dismissed.
     dismissed_until: Annotated[str | None, SPARSE] = None
     # The scan that resolved it.
     resolved_by: Annotated[str | None, Derived(resolving_scan)] = None
@@ -349,6 +399,8 @@ class InboxItem(StoredMap):
     confidence: Annotated[Confidence | None, SPARSE] = None
     fix: Annotated[Fix | None, SPARSE] = None
     locked_findings: Annotated[LockedFindings | None, SPARSE] = None
+    # Oldest first.
+    comments: Annotated[tuple[Comment, ...], SPARSE] = ()
     # The file that a code finding is about. In listed items, None if the position doesn't carry it.
     path: Annotated[str | None, Derived(_stored_path)] = None
     # Former statuses, oldest first, and the current one as the last. Empty in listed items.

@@ -6,6 +6,7 @@ from itertools import batched
 from typing import Any
 
 from controlplane.findings import inbox
+from controlplane.findings.changes import Change, transact_and_tell
 from controlplane.findings.items import LISTED, Discovery, InboxItem, Resolution, Status, resolved_by
 from controlplane.platform.core.ids import InboxItemId
 from controlplane.platform.queues import events
@@ -41,7 +42,7 @@ def _publish_batch(batch: Sequence[Discovery]) -> list[Entry]:
             write = publish_leg(discovery, existing)
             if write is None:
                 continue
-            change = inbox.Change(discovery.item_id, write, existing["status"] if existing else None)
+            change = Change(discovery.item_id, write, existing["status"] if existing else None)
             if change.event is None:
                 _write(write)
             else:
@@ -62,9 +63,9 @@ def _write(write: Put | Update) -> None:
         raise WriteConflict from None  # or the response to our own write was lost
 
 
-def _transact(told: Sequence[inbox.Change]) -> list[Entry]:
+def _transact(told: Sequence[Change]) -> list[Entry]:
     try:
-        return inbox.transact_and_tell(told, {}, Unrecorded.PUBLICATION)
+        return transact_and_tell(told, {}, Unrecorded.PUBLICATION)
     except LegFailed:
         raise WriteConflict from None
 
@@ -90,7 +91,7 @@ def _change_existing(item_id: InboxItemId, leg_of: Callable[[Mapping[str, Any]],
     def change() -> list[Entry]:
         existing = table.get(keys.inbox_item(*item_id.location))
         leg = leg_of(existing) if existing else None
-        return _transact([inbox.Change(item_id, leg, existing["status"])]) if leg and existing else []
+        return _transact([Change(item_id, leg, existing["status"])]) if leg and existing else []
 
     return retry_on_conflict(change, "the item")
 
@@ -121,7 +122,8 @@ def publish_leg(discovery: Discovery, existing: Mapping[str, Any] | None) -> Put
     status = _next_status(discovery, existing)
     if status is None and all(attributes[name] == existing.get(name) for name in LISTED):
         # Nothing listed changed, so the item keeps its position, and its version, so pending decisions still succeed.
-        order = inbox.order_of(existing["updatedAt"], item_id, discovery.runtime_vendor, discovery.path)
+        assignee = InboxItem.from_item(existing).assignee
+        order = inbox.order_of(existing["updatedAt"], item_id, discovery.runtime_vendor, discovery.path, assignee)
         changed = {**attributes, keys.INBOX.sk: order}
         when, values = _unchanged(existing)
         return Update(keys.inbox_item(*item_id.location), set_expression(changed), when, {**changed, **values})
@@ -145,13 +147,15 @@ def _change(
 ) -> Update:
     reasons = discovery.resolved_attributes() if status == "resolved" else {}
     when, values = _unchanged(existing)
+    item = InboxItem.from_item(existing)
     return inbox.update_leg(
         discovery.item_id,
         inbox.new_version(),
         status,
         vendor=discovery.runtime_vendor,
         path=discovery.path,
-        history=InboxItem.from_item(existing).history,
+        assignee=item.assignee,
+        history=item.history,
         fields={**attributes, **reasons},
         when=when,
         values=values,
@@ -199,6 +203,7 @@ def _resolve(existing: Mapping[str, Any], resolution: Resolution) -> Update:
         inbox.new_version(),
         "resolved",
         path=item.path,
+        assignee=item.assignee,
         history=item.history,
         fields=resolved_by(resolution),
         when=when,

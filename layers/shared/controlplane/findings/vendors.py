@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Annotated, Any, Final, Literal, NamedTuple
 
 from controlplane.findings import inbox
-from controlplane.findings.inbox import Change
+from controlplane.findings.changes import Change, transact_and_tell
 from controlplane.findings.items import CodeUse, Evidence, InboxItem, RuntimeVendor, VendorDecision, finding_item_id
 from controlplane.organizations import store as organizations
 from controlplane.platform.core import clock
@@ -188,7 +188,7 @@ def decide_vendor(
             resolved = inbox.status_leg(finding, "resolved", inbox.new_version(), user_id)
             changes = [Change(finding.item_id, resolved, finding.status)]
         try:
-            inbox.transact_and_tell(changes, legs, record)
+            transact_and_tell(changes, legs, record)
         except LegFailed as failure:
             if failure.leg == "project":
                 project = existing(failure.item)

@@ -266,6 +266,7 @@ def _shown(project: ProjectItem) -> dict[str, Any]:
         "websites": [website.origin for website in project.websites],
         "trustedOrigins": project.trusted_origins,
         "audits": project.audit_count,
+        "badge": project.badge is not None,
     }
 
 

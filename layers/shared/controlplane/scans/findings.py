@@ -80,6 +80,8 @@ class Location(StoredMap):
     end_column: int
     snippet: str
     permalink: str
+    # The code from five lines before the place to five after it, for the inbox.
+    around: Annotated[tuple[str, ...], SPARSE] = ()
 
 
 class FindingVendor(NamedTuple):
@@ -127,6 +129,7 @@ def as_discovery(scan: ScanItem, finding: FindingItem) -> Discovery:
         start_line=location.start_line,
         end_line=location.end_line,
         snippet=location.snippet,
+        around=location.around,
     )
     return Discovery(
         organization_id=scan.organization_id,

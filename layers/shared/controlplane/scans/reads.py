@@ -12,7 +12,7 @@ from controlplane.findings.items import VendorPlace
 from controlplane.organizations.items import BillingItem
 from controlplane.platform.core import clock
 from controlplane.platform.core.errors import NotFound
-from controlplane.platform.core.ids import RepositoryId, ScanId, ScanRequestId
+from controlplane.platform.core.ids import ProjectId, RepositoryId, ScanId, ScanRequestId
 from controlplane.platform.core.settings import settings
 from controlplane.platform.table import keys, waiting
 from controlplane.platform.table.keys import Key
@@ -138,6 +138,12 @@ def list_inventories(scan_ids: Sequence[ScanId]) -> list[Inventory]:
     return [read_map(Inventory, item) for item in items if item]
 
 
+def list_readable_inventories(scans: Sequence[ScanItem]) -> list[Inventory]:
+    """Returns the readable parts of the scans' inventories, as `list_inventories` does."""
+    items = table.batch_get([keys.scan_inventory(scan.scan_id) for scan in scans])
+    return [read_map(Inventory, item).readable(scan) for scan, item in zip(scans, items, strict=True) if item]
+
+
 def find_with_billing(scan_id: ScanId) -> tuple[ScanItem, BillingItem] | None:
     """Returns the scan and its organization's credits in one round trip, or None if it doesn't exist. Consistent."""
     organization_id = scan_id.organization_id
@@ -187,6 +193,15 @@ def find_production_scan(repository_id: RepositoryId, project_id: str, *, comple
         after = page.next_sk
         if after is None:
             return None
+
+
+def find_latest_scans(project_id: ProjectId, repository_ids: Sequence[RepositoryId]) -> dict[RepositoryId, ScanItem]:
+    """Returns the project's last completed scan of each repository's production branch, without repositories that have
+    none. Consistent, two round trips.
+    """
+    entries = table.batch_get([keys.latest_scan(repository_id, project_id.local) for repository_id in repository_ids])
+    scans = table.batch_get([work_key(ScanId.stored(entry["scanId"])) for entry in entries if entry])
+    return {scan.repository_id: scan for scan in (ScanItem.from_item(item) for item in scans if item)}
 
 
 def list_scans(

@@ -113,11 +113,22 @@ _JSON_HEADERS = {"content-type": "application/json"}
 class RequestState:
     """One request's id, operation, caller, dialect, and the deprecated things it uses, each set once it is known.
 
+    look: renders errors for a browser if the route has no dialect.
     is_dry_run: whether the request changes nothing because the client wants that.
     warnings: the unknown fields of the body, which a success names, too.
     """
 
-    __slots__ = ("caller", "deprecations", "dialect", "is_dry_run", "operation", "request_id", "scope", "warnings")
+    __slots__ = (
+        "caller",
+        "deprecations",
+        "dialect",
+        "is_dry_run",
+        "look",
+        "operation",
+        "request_id",
+        "scope",
+        "warnings",
+    )
 
     def __init__(self, scope: Scope, request_id: str) -> None:
         self.scope = scope
@@ -125,6 +136,7 @@ class RequestState:
         self.operation = "-"
         self.caller = Caller()
         self.dialect: Dialect | None = None
+        self.look: Dialect | None = None
         self.deprecations: list[Deprecation] = []
         self.is_dry_run = False
         self.warnings: Problems = []
@@ -161,6 +173,7 @@ class RequestState:
         """Returns the response for an error. Logs its context, which only operators may see."""
         if error.context:
             logger.info("refused", extra={"requestId": self.request_id, "code": error.code, **error.context})
-        if self.dialect is not None:
-            return self.dialect.failure(error, self.caller)
+        dialect = self.dialect or self.look
+        if dialect is not None:
+            return dialect.failure(error, self.caller)
         return Response(envelope.failure(error), error.status, {**_JSON_HEADERS, **error.headers})

@@ -17,7 +17,7 @@ def _without_zero_fraction(value: Any) -> Any:
 # JSON has one type of number, in which 5.0 is the whole number 5. A text or a boolean isn't a number.
 WholeNumber = Annotated[int, Field(strict=True), BeforeValidator(_without_zero_fraction)]
 
-_TIME = Field(json_schema_extra={"format": "date-time"}, examples=["2026-03-04T05:06:07.000Z"])
+_TIME = Field(json_schema_extra={"format": "date-time"})
 _URL = Field(json_schema_extra={"format": "uri"})
 
 Timestamp = Annotated[str, _TIME]

@@ -41,10 +41,11 @@ def minute_of_refusals(key: Key) -> str:
     return str(key.sk).partition("#")[0]
 
 
-# A slot that a request holds while it waits for a worker. The number of slots is fixed.
+# A slot that a request holds while it waits for a worker, or a visitor's check of code. The number of slots is fixed.
 # {pk: WAITSLOT#17, sk: WAITSLOT, holder: 4t…, expiresAt: 1772600777}
-def waiting_slot(number: int) -> Key:
-    return Key(f"WAITSLOT#{number}", "WAITSLOT")
+# {pk: WAITSLOT#check#1, sk: WAITSLOT, holder: 4t…, expiresAt: 1772600777}
+def waiting_slot(name: str) -> Key:
+    return Key(f"WAITSLOT#{name}", "WAITSLOT")
 
 
 # Which slots for an organization's messages in a queue are taken, and when the last waiting one comes back, in
@@ -169,8 +170,9 @@ def mail_stop(address: str) -> Key:
     return Key(mail_address_pk(address), "STOP")
 
 
-# The number of invitation emails to an address on a day, and those of an organization.
-# {pk: MAILTO#ada@example.com, sk: DAY#2026-03-04, invitations: 3, expiresAt: 1772773567}
+# The number of emails of invitations, and about assignments and mentions, to an address on a day, and those of an
+# organization.
+# {pk: MAILTO#ada@example.com, sk: DAY#2026-03-04, invitations: 3, mentions: 2, expiresAt: 1772773567}
 def mail_day_of_address(address: str, day: str) -> Key:
     return Key(mail_address_pk(address), f"DAY#{day}")
 

@@ -1,0 +1,350 @@
+"""Audits of small local websites with a known truth, under host names of their own, and attempts to break out.
+
+No test leaves this machine: names are resolved here, to a public address that connections to are led to local servers.
+"""
+
+import asyncio
+import json
+import ssl
+import sys
+from collections import Counter
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+
+from controlplane.findings.intake import RuntimeVendorDetection
+from local.checkout import ROOT
+from openassent_audit import Audit, Limits, Network, audit_website
+from openassent_audit.browser import NoBrowser, started_browser
+from openassent_audit.network import Resolution, Streams, is_public
+from openassent_audit.words import autoconsent
+from tests.audits.sites import ID, KINDS, SITES, TAG, YEAR, Site
+from tests.support.missing import is_missing
+
+MODULES = ROOT / "node_modules"
+# A public address that nothing here connects to.
+PUBLIC = "93.184.215.14"
+QUICK = Limits(pages=3, settle_seconds=0.7, banner_seconds=1.2, page_seconds=30, visit_seconds=90)
+AT_A_TIME = 6
+FILES = {
+    "cookieconsent.umd.js": "vanilla-cookieconsent/dist/cookieconsent.umd.js",
+    "cookieconsent.js": "vanilla-cookieconsent-2/dist/cookieconsent.js",
+    "cookieconsent.css": "vanilla-cookieconsent-2/dist/cookieconsent.css",
+    "klaro.js": "klaro/dist/klaro.js",
+    "cookieconsent.min.js": "cookieconsent/build/cookieconsent.min.js",
+    "orejime-standard-en.js": "orejime/dist/orejime-standard-en.js",
+}
+
+
+def certificate(folder: Path) -> ssl.SSLContext:
+    """Returns the context of a server whose certificate nothing but the test's network trusts."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "sites.test")])
+    now = datetime.now(UTC)
+    made = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(1)
+        .not_valid_before(now - timedelta(days=1))
+        .not_valid_after(now + timedelta(days=1))
+        .sign(key, hashes.SHA256())
+    )
+    pem, private = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8
+    file = folder / "server.pem"
+    file.write_bytes(made.public_bytes(pem) + key.private_bytes(pem, private, serialization.NoEncryption()))
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(file)
+    return context
+
+
+@dataclass
+class Internet:
+    """The websites and their third parties. asked: hosts that got a connection."""
+
+    sites: dict[str, Site]
+    ports: dict[int, int] = field(default_factory=dict)
+    answers: dict[str, Callable[[int], Resolution]] = field(default_factory=dict)
+    lookups: Counter[str] = field(default_factory=Counter)
+    connected: list[str] = field(default_factory=list)
+
+    @property
+    def network(self) -> Network:
+        return Network(self.resolve, self.connect)
+
+    async def resolve(self, host: str, port: int) -> Resolution:
+        self.lookups[host] += 1
+        if host in self.answers:
+            return self.answers[host](self.lookups[host])
+        name, _, rest = host.partition(".")
+        site = self.sites.get(host) or self.sites.get(rest)
+        aliases = site.aliases if site else {}
+        return Resolution((PUBLIC,), aliases.get(f"{name}.SITE", host))
+
+    async def connect(self, address: str, port: int) -> Streams:
+        self.connected.append(address)
+        if address != PUBLIC:
+            raise OSError("unreachable")
+        return await asyncio.open_connection("127.0.0.1", self.ports[port])
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            while True:
+                head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
+                request, *lines = head.split("\r\n")
+                named = dict(it.lower().split(": ", 1) for it in lines if ": " in it)
+                if size := int(named.get("content-length", 0)):
+                    await reader.readexactly(size)
+                status, headers, body = await self.answer(named["host"], urlsplit(request.split(" ")[1]).path, writer)
+                listed = [*headers, ("content-length", str(len(body)))]
+                writer.write(f"HTTP/1.1 {status} -\r\n".encode())
+                writer.write("".join(f"{name}: {value}\r\n" for name, value in listed).encode() + b"\r\n" + body)
+                await writer.drain()
+        except (OSError, asyncio.IncompleteReadError, ValueError):
+            pass
+        finally:
+            writer.transport.abort()
+
+    async def answer(
+        self, host: str, path: str, writer: asyncio.StreamWriter
+    ) -> tuple[int, list[tuple[str, str]], bytes]:
+        site = self.sites.get(host)
+        if site is None:
+            return third_party(host, path)
+        if path == "/never":
+            await asyncio.sleep(60)
+        if path == "/huge":
+            writer.write(b"HTTP/1.1 200 -\r\ncontent-type: text/plain\r\n\r\n")
+            for _ in range(200):
+                writer.write(b"x" * 1_000_000)
+                await writer.drain()
+        file = path.strip("/")
+        if file in FILES or file.startswith("tarteaucitron/"):
+            stored = MODULES / (FILES.get(file) or file.replace("tarteaucitron/", "tarteaucitronjs/"))
+            kind = "text/css" if file.endswith(".css") else "text/javascript"
+            return 200, [("content-type", kind)], stored.read_bytes()
+        if path == "/go":
+            return 302, [("location", "https://www.facebook.com/tr?id=1")], b""
+        if path == "/":
+            return site.status, [("content-type", "text/html"), *site.headers], page(site.body, host)
+        if path in site.pages:
+            return 200, [("content-type", "text/html")], page(site.pages[path], host)
+        return 404, [], b""
+
+
+def third_party(host: str, path: str) -> tuple[int, list[tuple[str, str]], bytes]:
+    if host == "ad.doubleclick.net":
+        return 200, [("set-cookie", f"IDE={ID}; Max-Age={YEAR}; Secure; SameSite=None")], b""
+    if path == "/nested":
+        return 200, [("content-type", "text/html")], page(TAG, host)
+    return 200, [("content-type", "text/javascript"), ("access-control-allow-origin", "*")], b""
+
+
+def page(body: str, host: str) -> bytes:
+    markup = f'<!doctype html><meta charset="utf-8"><link rel="icon" href="data:,"><body>{body}'
+    return markup.replace("SITE", host).encode()
+
+
+@asynccontextmanager
+async def internet(sites: dict[str, Site], folder: Path) -> AsyncIterator[Internet]:
+    made = Internet(sites)
+    plain = await asyncio.start_server(made.serve, "127.0.0.1", 0)
+    encrypted = await asyncio.start_server(made.serve, "127.0.0.1", 0, ssl=certificate(folder))
+    made.ports = {80: plain.sockets[0].getsockname()[1], 443: encrypted.sockets[0].getsockname()[1]}
+    yield made
+    plain.close()
+    encrypted.close()
+
+
+async def audits(folder: Path, sites: dict[str, Site], limits: Limits = QUICK, prepare=lambda _: None):
+    """Returns the audit of each website, and the internet that they ran in."""
+    by_host = {f"{name}.test": site for name, site in sites.items()}
+    limit = asyncio.Semaphore(AT_A_TIME)
+    async with internet(by_host, folder) as there, started_browser(flags=["--ignore-certificate-errors"]) as browser:
+        prepare(there)
+
+        async def audit(host: str, site: Site) -> Audit:
+            async with limit:
+                url = f"{site.scheme}://{host}/"
+                return await audit_website(url, limits=limits, network=there.network, browser=browser)
+
+        made = await asyncio.gather(*(audit(host, site) for host, site in by_host.items()))
+    return dict(zip(sites, made, strict=True)), there
+
+
+def run_audits(*arguments):
+    if missing := [it for it in (*FILES.values(), "tarteaucitronjs") if not (MODULES / it).exists()]:
+        is_missing(f"not installed: {', '.join(missing)}")
+    if autoconsent() is None:
+        is_missing("not made: the rules of autoconsent (make browser)")
+    try:
+        return asyncio.run(audits(*arguments))
+    except NoBrowser as error:
+        is_missing(str(error))
+        raise
+
+
+def truth_of(name: str, site: Site) -> set[str]:
+    short = (it.replace("SITE", f"{name}.test").partition(":") for it in site.truth.split())
+    return {f"{KINDS[kind]}:{subject}" for kind, _, subject in short}
+
+
+@pytest.fixture(scope="module")
+def audited(tmp_path_factory) -> dict[str, Audit]:
+    return run_audits(tmp_path_factory.mktemp("sites"), SITES)[0]
+
+
+class TestTruth:
+    @pytest.mark.parametrize("name", SITES)
+    def test_a_website_gets_the_findings_that_it_deserves(self, audited, name: str):
+        audit = audited[name]
+        assert {it.id for it in audit.findings} == truth_of(name, SITES[name])
+        assert audit.outcome == SITES[name].expected, audit.reason
+        if SITES[name].reason:
+            assert audit.reason.code == SITES[name].reason
+        if SITES[name].by:
+            assert [visit.answered_by for visit in audit.visits] == [None, SITES[name].by, SITES[name].by]
+
+    def test_precision_and_recall_by_kind(self, audited, capsys):
+        found = [it.id for audit in audited.values() for it in audit.findings]
+        right = [
+            it.id for name, audit in audited.items() for it in audit.findings if it.id in truth_of(name, SITES[name])
+        ]
+        wanted = [it for name, site in SITES.items() for it in truth_of(name, site)]
+        with capsys.disabled():
+            for kind in sorted(KINDS.values()):
+                of_kind = [sum(it.startswith(f"{kind}:") for it in ids) for ids in (right, found, wanted)]
+                sys.stdout.write(f"{kind}: precision {of_kind[0]}/{of_kind[1]}, recall {of_kind[0]}/{of_kind[2]}\n")
+        assert Counter(right) == Counter(found) == Counter(wanted)
+
+
+class TestReport:
+    def test_the_evidence_says_what_loaded_the_request_and_when(self, audited):
+        [finding] = audited["own-ignores-refusal"].as_json()["findings"]
+        [proof, *_] = finding["evidence"]
+        assert (proof["visit"], proof["url"]) == ("refused", "https://static.hotjar.com/c/hotjar-1.js")
+        assert proof["chain"] == proof["page"].split() == ["https://own-ignores-refusal.test/"]
+        assert proof["at"] > 0
+
+    def test_it_is_json_without_values(self, audited):
+        for audit in audited.values():
+            assert ID not in json.dumps(audit.as_json())
+
+    def test_the_picture_is_taken_before_a_choice(self, audited):
+        assert audited["own-right"].picture.startswith(b"\xff\xd8")
+
+    def test_the_intake_accepts_the_detections(self, audited):
+        project = "prj_3v8k2m9q4w7x1c5z01jd9x7k2m8q4w7x1c"
+        for audit in audited.values():
+            for message in audit.detections():
+                sent = json.dumps(message | {"projectId": project})
+                assert RuntimeVendorDetection.model_validate_json(sent).vendor_id == message["vendorId"]
+
+
+@pytest.fixture(scope="module")
+def broken_out(tmp_path_factory):
+    """Audits websites that try to reach what they must not, or never end."""
+    tries = (
+        "http://127.0.0.1/", "http://localhost/", "http://[::1]/", "http://[::ffff:169.254.169.254]/", "http://2130706433/",
+        "http://169.254.169.254/latest/meta-data/", "http://169.254.100.1/", "http://rebound.test/", "https://inner.test/",
+        "https://public.test:8080/", "http://[64:ff9b::a00:1]/", "http://0.0.0.0/", "https://168.63.129.16/",
+    )  # fmt: skip
+    fetches = "".join(f"fetch('{it}',{{mode:'no-cors'}}).catch(()=>0);" for it in tries)
+    sites = {
+        "fetches": Site(f"<script>{fetches}setTimeout(()=>{{{fetches}}},300)</script>"),
+        "in-worker": Site(f"<script>new Worker(URL.createObjectURL(new Blob([`{fetches}`])))</script>"),
+        "frames": Site("".join(f'<iframe src="{it}"></iframe><img src="{it}">' for it in (*tries, "file:///etc/passwd"))),
+        "sockets": Site("<script>for(const it of ['ws://127.0.0.1/','ws://inner.test/'])new WebSocket(it);"
+                        "const it=new RTCPeerConnection({iceServers:[{urls:'stun:inner.test:80'}]});"
+                        "it.createDataChannel('x');it.createOffer().then((o)=>it.setLocalDescription(o));</script>"),
+        "redirects-inside": Site("", status=302, headers=[("location", "http://169.254.169.254/latest/")]),
+        "redirects-to-file": Site("", status=302, headers=[("location", "file:///etc/passwd")]),
+        "opens-files": Site("<script>for(const it of ['file:///etc/passwd','view-source:file:///etc/passwd',"
+                            "'chrome://version']){open(it);try{location=it}catch{}}</script><p>Still here</p>"),
+        "endless-requests": Site("<script>setInterval(()=>{for(let i=0;i<40;i++)fetch('/x?'+i)},10)</script>"),
+        "never-answers": Site("<script>location='/never'</script>"),
+        "never-loads": Site('<p>Text</p><img src="/never">'),
+        "huge": Site('<script>fetch("/huge").then((it)=>it.arrayBuffer())</script>'),
+        "loops": Site("<script>setTimeout(()=>{for(;;);},50)</script>"),
+        "crashes": Site("<p>Going</p><script>setTimeout(()=>{location='chrome://crash'},50)</script>"),
+        "downloads": Site("", headers=[("content-disposition", "attachment")]),
+    }  # fmt: skip
+    limits = replace(QUICK, requests=400, bytes=20_000_000, visit_seconds=45, page_seconds=10)
+
+    def prepare(there: Internet) -> None:
+        there.answers["rebound.test"] = lambda count: Resolution(
+            (PUBLIC if count == 1 else "127.0.0.1",), "rebound.test"
+        )
+        there.answers["inner.test"] = lambda _: Resolution(("10.0.0.8", "fd00:ec2::254"), "inner.test")
+        there.answers["localhost"] = lambda _: Resolution(("127.0.0.1", "::1"), "localhost")
+
+    return run_audits(tmp_path_factory.mktemp("out"), sites, limits, prepare)
+
+
+class TestBreakOut:
+    def test_nothing_but_a_public_address_is_connected_to(self, broken_out):
+        made, there = broken_out
+        assert set(there.connected) == {PUBLIC}
+        refused = {it for audit in made.values() for visit in audit.visits for it in visit.refused.values()}
+        inside = {f"not a public address: {it}" for it in ("127.0.0.1", "10.0.0.8, fd00:ec2::254")}
+        assert inside | {"port 8080"} <= refused
+
+    @pytest.mark.parametrize(
+        ("name", "outcome", "code"),
+        [
+            ("fetches", "passed", None),
+            ("in-worker", "passed", None),
+            ("redirects-inside", "blocked", "unreachable"),
+            ("redirects-to-file", "blocked", "unreachable"),
+            ("endless-requests", "blocked", "limit"),
+            ("never-loads", "passed", None),
+            ("huge", "blocked", "limit"),
+            ("loops", "blocked", "limit"),
+            ("downloads", "blocked", "unreachable"),
+        ],
+    )
+    def test_the_outcome_says_so(self, broken_out, name: str, outcome: str, code: str | None):
+        audit = broken_out[0][name]
+        assert audit.outcome == outcome, audit.reason
+        assert (audit.reason.code if audit.reason else None) == code
+
+    def test_no_file_is_read(self, broken_out):
+        for audit in broken_out[0].values():
+            assert not any("file:" in it.url for visit in audit.visits for it in visit.requests)
+
+    @pytest.mark.parametrize(
+        "address",
+        [
+            "127.0.0.1", "10.0.0.1", "169.254.169.254", "100.64.0.1", "0.0.0.0", "224.0.0.1", "168.63.129.16", "::1",
+            "fd00:ec2::254", "fe80::1%eth0", "::ffff:10.0.0.1", "::10.0.0.1", "64:ff9b::a9fe:a9fe", "2002:7f00:1::",
+            "name",
+        ],
+    )  # fmt: skip
+    def test_addresses_inside_are_not_public(self, address: str):
+        assert not is_public(address)
+
+    def test_addresses_outside_are(self):
+        assert is_public(PUBLIC)
+        assert is_public("2606:2800:220:1::1")
+
+
+def test_without_a_browser_an_audit_is_blocked_with_what_to_do(monkeypatch):
+    monkeypatch.setattr("openassent_audit.browser.find_chromium", lambda _: None)
+    audit = asyncio.run(audit_website("https://shop.test/"))
+    assert (audit.outcome, audit.reason.code) == ("blocked", "no-browser")
+    assert "playwright install chromium" in audit.reason.message
+
+
+@pytest.mark.parametrize("url", ["file:///etc/passwd", "view-source:https://a.test", "https://a:b@c.test", "https://"])
+def test_other_addresses_are_refused(url: str):
+    with pytest.raises(ValueError, match="http or https"):
+        asyncio.run(audit_website(url))
