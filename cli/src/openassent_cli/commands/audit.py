@@ -37,10 +37,11 @@ def audit(
     from openassent_cli.reports import website  # noqa: PLC0415
 
     address = url if "://" in url else f"https://{url}"
-    with VisitProgress() as progress:
+    # A loop of its own. `asyncio.run` would also remove the thread's loop.
+    with VisitProgress() as progress, asyncio.Runner(loop_factory=asyncio.new_event_loop) as runner:
         run = audit_website(address, limits=Limits(pages=pages, settle_seconds=settle), on_progress=progress.update)
         try:
-            made = asyncio.run(run)
+            made = runner.run(run)
         except ValueError as error:
             raise Problem(str(error), code=Exit.USAGE) from None
     if picture and made.picture:
