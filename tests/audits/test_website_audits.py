@@ -1,6 +1,6 @@
 """Audits of small local websites with a known truth, under host names of their own, and attempts to break out.
 
-No test leaves this machine: names are resolved here, to a public address that connections to are led to local servers.
+No test leaves this machine: every name resolves to the same public address, and connections to it go to local servers.
 """
 
 import asyncio
