@@ -53,7 +53,7 @@ def find_chromium(playwright: Playwright) -> str | None:
 
 
 @asynccontextmanager
-async def started_browser(executable: str | None = None, flags: Sequence[str] = ()) -> AsyncIterator[Browser]:
+async def started_browser(flags: Sequence[str] = ()) -> AsyncIterator[Browser]:
     """Starts a browser without the caller's environment or home. Raises NoBrowser.
 
     flags: further ones, such as to accept the certificates of a test's websites.
@@ -61,7 +61,7 @@ async def started_browser(executable: str | None = None, flags: Sequence[str] = 
     Its own sandbox is on, unless the caller is root, for whom Chromium has none.
     """
     async with async_playwright() as playwright:
-        path = executable or find_chromium(playwright)
+        path = find_chromium(playwright)
         if path is None:
             command = "apt-get install chromium" if sys.platform == "linux" else ""
             own = f"{sys.executable} -m playwright install chromium"

@@ -4,7 +4,7 @@ The worst are last, where a terminal stops. What is the same for several finding
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from openassent_analysis.working_tree import ReportedFinding
 from openassent_cli.invocation import invocation, note
@@ -44,11 +44,15 @@ def _said(reported: ReportedFinding) -> object:
     return (*texts, finding.remediation, fix and (fix.summary if fix.edits else fix.code))
 
 
+def by_priority(priorities: Iterable[str]) -> str:
+    """Returns how many there are of each priority: `1 P1, 2 P3`."""
+    return ", ".join(f"{number} {priority}" for priority, number in sorted(Counter(priorities).items()))
+
+
 def summary(report: LocalReport) -> str:
     """Returns the counts in a sentence or three."""
     count, files = len(report.findings), counted(report.analyzed, "file")
-    kinds = Counter(it.finding.priority for it in report.findings)
-    detail = ", ".join(f"{number} {priority}" for priority, number in sorted(kinds.items()))
+    detail = by_priority(it.finding.priority for it in report.findings)
     new = "new " if report.baseline_count is not None else ""
     found = counted(count, f"{new}finding")
     parts = [f"{found} ({detail}) in {files}." if count else f"No {new}findings in {files}."]
