@@ -185,7 +185,7 @@ def decide_vendor(
         )
         changes = []
         if finding and finding.status != "resolved":
-            resolved = inbox.status_leg(finding, "resolved", inbox.new_version(), user_id)
+            resolved = inbox.change_leg(finding, inbox.ItemChange("resolved"), inbox.new_version(), user_id)
             changes = [Change(finding.item_id, resolved, finding.status)]
         try:
             transact_and_tell(changes, legs, record)
