@@ -8,7 +8,8 @@ from typing import Any
 
 from controlplane.findings import inbox
 from controlplane.findings.changes import Change, transact_and_tell
-from controlplane.findings.items import LISTED, Discovery, InboxItem, Resolution, Status, resolved_by
+from controlplane.findings.discoveries import LISTED, Discovery, Resolution, resolved_by
+from controlplane.findings.items import InboxItem, Status
 from controlplane.platform.core.ids import InboxItemId
 from controlplane.platform.queues import events
 from controlplane.platform.queues.outbox import Entry
