@@ -18,8 +18,9 @@ from urllib.parse import quote
 
 from controlplane.code_host import repositories
 from controlplane.findings import publications, vendors
+from controlplane.findings.discoveries import Discovery, Resolution
 from controlplane.findings.fixes import Edit, Fix
-from controlplane.findings.items import Discovery, InboxItem, LockedFindings, Resolution, VendorDecision
+from controlplane.findings.items import InboxItem, LockedFindings, VendorDecision
 from controlplane.platform.queues.messages import dispatch
 from controlplane.platform.table.leases import Lease
 from controlplane.scans import findings
