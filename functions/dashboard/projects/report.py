@@ -4,7 +4,7 @@ A report reads bounded parts of the lists, in three round trips, and says what i
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
 from itertools import batched
 from typing import Any, NamedTuple
@@ -22,7 +22,7 @@ from controlplane.platform.core.ids import ProjectId
 from controlplane.platform.core.settings import settings
 from controlplane.platform.http.app import ControlRouter
 from controlplane.platform.table import keys
-from controlplane.platform.table.parallel import read_each
+from controlplane.platform.table.parallel import read_all, read_both
 from controlplane.platform.table.table import QueryPage
 from controlplane.projects import store as projects
 from controlplane.scans import reads
@@ -102,13 +102,13 @@ class _Read(NamedTuple):
 async def show_project_report(session: MemberSees, project_slug: ProjectSlug) -> Response:
     """Shows what happened in the project in a period, on a page that can be printed."""
     organization_id, period = session.organization.organization_id, Period.read(session.parameters)
-    (project_id, _), read = _read_each(
+    (project_id, _), read = read_both(
         lambda: projects.resolve_slug(organization_id, read_slug(project_slug)),
         lambda: _read_lists(organization_id, period),
     )
     changed = [item for item in read.changed.items if item.project_id == project_id]
     batches = [*batched(changed[:MOST_DETAILED], _BATCH, strict=False)]
-    project, listed, *found = _read_each(
+    project, listed, *found = read_all(
         lambda: projects.get_project(project_id),
         lambda: vendors.list_vendors(project_id, _VENDORS, None),
         *(lambda batch=batch: inbox.find_items(it.item_id for it in batch) for batch in batches),
@@ -138,7 +138,7 @@ async def show_project_report(session: MemberSees, project_slug: ProjectSlug) ->
 async def show_privacy_table(session: MemberSees, project_slug: ProjectSlug) -> Response:
     """Shows the project's vendors and cookies as a table to copy into its privacy page."""
     project_id, _ = projects.resolve_slug(session.organization.organization_id, read_slug(project_slug))
-    project, found = _read_each(lambda: projects.get_project(project_id), lambda: privacy_table.read_table(project_id))
+    project, found = read_both(lambda: projects.get_project(project_id), lambda: privacy_table.read_table(project_id))
     return project_page(
         "privacy_table",
         session,
@@ -151,15 +151,11 @@ async def show_privacy_table(session: MemberSees, project_slug: ProjectSlug) -> 
     )
 
 
-def _read_each(*reads: Callable[[], Any]) -> list[Any]:
-    return read_each(lambda read: read(), reads)
-
-
 def _read_lists(organization_id: str, period: Period) -> _Read:
     # The position of the first scan after the period.
     after = f"{keys.SCAN_PREFIX}{ids.local_at(period.end_seconds)}"
     return _Read(
-        *_read_each(
+        *read_all(
             lambda: inbox.read_positions(organization_id, None, MOST_READ, None, period.start),
             lambda: inbox.read_positions(organization_id, "open", MOST_READ, None),
             lambda: reads.list_scans(organization_id, MOST_READ, after),
