@@ -39,7 +39,6 @@ MOST_READ, MOST_DETAILED = 1_000, 300
 MOST_SHOWN = 100
 _MEMBERS, _VENDORS, _BATCH = 100, 500, 100
 _DEFAULT_DAYS = 30
-_PRIORITIES = ("P0", "P1", "P2", "P3")
 
 
 class Period(NamedTuple):
@@ -80,13 +79,6 @@ class Event(NamedTuple):
     change: StatusChange
     who: str | None
     is_again: bool
-
-
-class Covered(NamedTuple):
-    """The latest scan of a repository in the period, and how many files it didn't assess."""
-
-    scan: ScanItem
-    unassessed: int
 
 
 class _Read(NamedTuple):
@@ -165,7 +157,7 @@ def _read_lists(organization_id: str, period: Period) -> _Read:
 
 
 def _findings(
-    detailed: Iterable[InboxItem], still_open: Sequence[InboxItem], period: Period, roster: QueryPage[Any]
+    detailed: Iterable[InboxItem], still_open: Sequence[InboxItem], period: Period, roster: QueryPage[MemberItem]
 ) -> dict[str, Any]:
     """Returns the events of the period by kind, newest first, and the findings that are open now."""
     events = [event for item in detailed for event in _events_of(item, period, roster)]
@@ -174,11 +166,10 @@ def _findings(
         "events": {kind: [it for it in events if it.kind == kind] for kind in ("opened", "fixed", "decided")},
         "open_items": sorted(still_open, key=lambda item: (item.priority or "P4", item.title)),
         "open_counts": Counter(item.priority or "Without a priority" for item in still_open),
-        "priorities": _PRIORITIES,
     }
 
 
-def _events_of(item: InboxItem, period: Period, roster: QueryPage[Any]) -> Iterator[Event]:
+def _events_of(item: InboxItem, period: Period, roster: QueryPage[MemberItem]) -> Iterator[Event]:
     for position, change in enumerate(item.history):
         if not period.includes(change.at):
             continue
@@ -187,7 +178,7 @@ def _events_of(item: InboxItem, period: Period, roster: QueryPage[Any]) -> Itera
         yield Event(kind, item, change, _name_of(change.by, roster), kind == "opened" and is_again)
 
 
-def _name_of(user_id: str | None, roster: QueryPage[Any]) -> str | None:
+def _name_of(user_id: str | None, roster: QueryPage[MemberItem]) -> str | None:
     if user_id is None:
         return None
     unlisted = FORMER_MEMBER if roster.next_sk is None else "A member"
@@ -201,16 +192,10 @@ def _scans(listed: QueryPage[ScanItem], project_id: ProjectId, period: Period) -
     for scan in scans:
         if scan.status == "completed" and scan.cause.pull_request_number is None:
             latest.setdefault((scan.repository_id, scan.root_directory), scan)
-    return {
-        "scans": scans,
-        "coverage": [
-            Covered(scan, sum(kind.unassessed_files for kind in scan.coverage.kinds) if scan.coverage else 0)
-            for scan in latest.values()
-        ],
-    }
+    return {"scans": scans, "coverage": [*latest.values()]}
 
 
-def _vendors(listed: QueryPage[VendorItem], period: Period, roster: QueryPage[Any]) -> dict[str, Any]:
+def _vendors(listed: QueryPage[VendorItem], period: Period, roster: QueryPage[MemberItem]) -> dict[str, Any]:
     shown = [vendor for vendor in listed.items if vendor.is_configured]
     return {
         "vendors": sorted(shown, key=lambda it: (it.name or it.vendor_id).casefold()),
