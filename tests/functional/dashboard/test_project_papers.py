@@ -141,8 +141,8 @@ def test_the_privacy_table_can_be_copied_and_warns_of_what_it_lacks(visitor, own
 class TestBadge:
     @pytest.fixture(autouse=True)
     def _nothing_kept(self, monkeypatch):
-        for memory in ("_kept", "_counts"):
-            monkeypatch.setattr(badge, memory, {})
+        monkeypatch.setattr(badge, "_counts", {})
+        badge._read.cache_clear()
 
     @pytest.fixture
     def shown(self, visitor, own, project):
@@ -151,7 +151,7 @@ class TestBadge:
         page = visitor.follow(visitor.press("Create a badge"))
 
         def read() -> tuple[str, bool]:
-            badge._kept.clear()
+            badge._read.cache_clear()
             svg = self.get(visitor, page).text
             return svg.partition("<title>assent: ")[2].partition("</title>")[0], badge._GOOD in svg
 
