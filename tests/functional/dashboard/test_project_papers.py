@@ -53,7 +53,7 @@ class TestReport:
         (item, *_) = [it for it in items if it.project_id == project.project_id]
         decide(item.item_id, "dismissed", person.user_id, "We need <b>it</b>")
         text = text_of(visitor.get(f"{own}/report"))
-        assert f"{visitor_period()} (UTC)" in text
+        assert "February 3, 2026 to March 4, 2026 (UTC)" in text
         for part in (
             f"Dismissed by {person.name}: We need <b>it</b>",
             "2 findings are locked and not in this report.",
@@ -119,10 +119,6 @@ class TestReport:
         running = make_scan(repository, status="running")
         text = text_of(visitor.get(f"/organizations/{company.slug}/scans/{running.scan_id}/report"))
         assert "This scan is running, so there is nothing to report." in text
-
-
-def visitor_period() -> str:
-    return "February 3, 2026 to March 4, 2026"
 
 
 def test_the_privacy_table_can_be_copied_and_warns_of_what_it_lacks(visitor, own, project, person):
