@@ -81,7 +81,7 @@ async def find_started(path: str) -> str:
 
 
 def _host_of(homepage: str) -> str:
-    """Returns the host, or nothing if the homepage, which is any text, is no address."""
+    """Returns the host, or an empty text if the homepage, which can be any text, isn't an address."""
     try:
         return urlsplit(homepage).netloc
     except ValueError:

@@ -173,7 +173,7 @@ def _inbox(
     decision: Decision | None = None,
     outcomes: Sequence[Outcome] = (),
 ) -> Response:
-    """Shows the page after the cursor, in one round trip, or two if it has groups.
+    """Shows the page after the cursor, in one round trip, and one more each if findings are assigned or grouped.
 
     Raises InvalidPayload for another list's cursor.
     """

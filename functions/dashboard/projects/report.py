@@ -186,7 +186,7 @@ def _name_of(user_id: str | None, roster: QueryPage[MemberItem]) -> str | None:
 
 
 def _scans(listed: QueryPage[ScanItem], project_id: ProjectId, period: Period) -> dict[str, Any]:
-    """Returns the project's scans in the period, newest first, and the latest of each repository's main branch."""
+    """Returns the project's scans in the period, newest first, and each folder's latest one of a branch."""
     scans = [it for it in listed.items if it.project_id == project_id and period.includes(it.created_at)]
     latest: dict[tuple[str, str | None], ScanItem] = {}
     for scan in scans:
