@@ -5,7 +5,7 @@ A report reads bounded parts of the lists, in three round trips, and says what i
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, datetime, time, timedelta
 from itertools import batched
 from typing import Any, NamedTuple
 
@@ -28,6 +28,7 @@ from controlplane.projects import store as projects
 from controlplane.scans import reads
 from controlplane.scans.items import ScanItem
 from dashboard.findings.history import FORMER_MEMBER
+from dashboard.forms import find_day
 from dashboard.parameters import MemberSees, ProjectSlug
 from dashboard.projects.pages import project_page, read_slug
 
@@ -42,27 +43,27 @@ _DEFAULT_DAYS = 30
 
 
 class Period(NamedTuple):
-    """The days of a report, in UTC, both included."""
+    """The days of a report, by their starts in UTC, both included."""
 
-    since: date
-    until: date
+    since: datetime
+    until: datetime
 
     @classmethod
     def read(cls, parameters: Mapping[str, str]) -> "Period":
         """Returns the period of the form: by default the last 30 days. A date that can't be read is ignored."""
-        today = datetime.fromtimestamp(clock.now(), UTC).date()
-        until = min(_day(parameters.get("until", "")) or today, today)
-        since = _day(parameters.get("since", "")) or until - timedelta(days=_DEFAULT_DAYS - 1)
+        today = datetime.combine(datetime.fromtimestamp(clock.now(), UTC), time(), UTC)
+        until = min(find_day(parameters.get("until", "")) or today, today)
+        since = find_day(parameters.get("since", "")) or until - timedelta(days=_DEFAULT_DAYS - 1)
         return cls(min(since, until), until)
 
     @property
     def start(self) -> str:
-        return clock.timestamp(_seconds(self.since))
+        return clock.timestamp(self.since.timestamp())
 
     @property
     def end_seconds(self) -> float:
         """Returns the first second after the period."""
-        return _seconds(self.until + timedelta(days=1))
+        return (self.until + timedelta(days=1)).timestamp()
 
     def includes(self, at: str) -> bool:
         return self.start <= at < clock.timestamp(self.end_seconds)
@@ -222,15 +223,3 @@ def _left_out(
         yield "Earlier scans of the period: there are too many. Choose a shorter period."
     if listed.next_sk is not None:
         yield "Some vendors: the project has more than a report reads."
-
-
-def _day(text: str) -> date | None:
-    try:
-        found = datetime.strptime(text, "%Y-%m-%d").replace(tzinfo=UTC).date()
-    except ValueError:
-        return None
-    return found if 2000 <= found.year < 3000 else None
-
-
-def _seconds(day: date) -> float:
-    return datetime(day.year, day.month, day.day, tzinfo=UTC).timestamp()
