@@ -192,13 +192,15 @@ def _inbox(
         lambda: members.list_members(organization_id, _MEMBERS, None).items,
         *(_counting(organization_id, status) for status in STATUSES),
     )
+    # The filter by the assignee needs them, too.
+    assigned = found.items if wanted.assignee else conversations.with_assignees(found.items)
     return page(
         "inbox",
         session,
         failure,
         filters=filters,
         items=found.items,
-        assignees={it.item_id: it.assignee for it in conversations.with_assignees(found.items) if it.assignee},
+        assignees={it.item_id: it.assignee for it in assigned if it.assignee},
         groups=group_findings(found.items, filters.group) if filters.group else [],
         # The number of items in each status, up to a limit.
         statuses={
