@@ -18,13 +18,17 @@ _ON_MACOS: Final = (
     "/Applications/Chromium.app/Contents/MacOS/Chromium",
     "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
 )
-_FLAGS: Final = (
+# For audits and for tests of pages: no GPU, and no traffic of its own.
+QUIET_FLAGS: Final = (
     "--disable-gpu",
     "--disable-quic",
     "--no-first-run",
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
+)
+_FLAGS: Final = (
+    *QUIET_FLAGS,
     "--disable-domain-reliability",
     "--disable-breakpad",
     # WebRTC without the proxy would reach any address.
