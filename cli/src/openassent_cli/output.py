@@ -1,10 +1,12 @@
 """Results: for people as tables and short texts, for programs as JSON."""
 
+import contextlib
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import islice
 from operator import attrgetter
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 import typer
@@ -31,6 +33,16 @@ def plain(value: object) -> object:
     if isinstance(value, list | tuple):
         return [plain(part) for part in value]
     return value
+
+
+@contextlib.contextmanager
+def written_to(file: Path | None) -> Iterator[None]:
+    """Writes what the block prints to the file, or on standard output if it is None."""
+    if file is None:
+        yield
+        return
+    with file.open("w", encoding="utf-8") as opened, contextlib.redirect_stdout(opened):
+        yield
 
 
 def print_json(value: object) -> None:

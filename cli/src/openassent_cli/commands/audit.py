@@ -1,8 +1,6 @@
 """`assent audit`: the website itself, in a browser on this machine."""
 
 import asyncio
-import sys
-from contextlib import nullcontext, redirect_stdout
 from pathlib import Path
 from typing import Annotated
 
@@ -10,7 +8,7 @@ import typer
 
 from openassent_cli.commands.shared import Group, Priority
 from openassent_cli.invocation import invocation
-from openassent_cli.output import print_json
+from openassent_cli.output import print_json, written_to
 from openassent_cli.problems import Exit, Problem
 from openassent_cli.progress import VisitProgress
 
@@ -45,7 +43,7 @@ def audit(
             raise Problem(str(error), code=Exit.USAGE) from None
     if picture and made.picture:
         picture.write_bytes(made.picture)
-    with output.open("w", encoding="utf-8") if output else nullcontext(sys.stdout) as file, redirect_stdout(file):
+    with written_to(output):
         if invocation().json:
             print_json(made.as_json())
         else:
