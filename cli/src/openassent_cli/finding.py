@@ -46,7 +46,7 @@ def member_of(client: "Assent", wanted: str) -> "Member":
     """Returns the member with that ID or email address. Raises Problem."""
     found = [it for it in client.members.list() if wanted.lower() in {it.id, it.user.id, it.user.email.lower()}]
     if not found:
-        raise Problem(f"There is no member {wanted}.", "`assent member list` lists them.", Exit.NOT_FOUND)
+        raise UnknownName("member", wanted)
     return found[0]
 
 
