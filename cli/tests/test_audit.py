@@ -56,7 +56,7 @@ class TestAudit:
         assert f"on {PAGE}, 1.2 s into the untouched visit, loaded by {PAGE}" in result.stdout
         assert "Failed: 1 finding (1 P1) on 1 page of shop.example." in result.stderr
 
-    def test_a_finding_at_the_threshold_has_an_code(self, audited):
+    def test_a_finding_at_the_threshold_has_a_code(self, audited):
         audited(audit_of(HOTJAR))
         assert run(f"audit {PAGE} --fail-on P1").code == Exit.FINDINGS
         assert run(f"audit {PAGE} --fail-on P0").code == Exit.DONE

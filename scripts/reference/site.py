@@ -1,7 +1,7 @@
 """All files of the reference, made from the OpenAPI document, the templates, and the code's tables of scopes and plans.
 
 /docs is a light page with links to the guides and to a Markdown file for each operation. /docs/reference is Redoc, from
-the npm package that package-lock.json pins; without npm, that page is empty.
+the npm package that package-lock.json pins; without npm, that page only links to /docs.
 """
 
 import hashlib

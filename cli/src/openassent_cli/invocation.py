@@ -156,7 +156,7 @@ def shared_options(*, hidden: bool) -> list[Parameter]:
 def begin(
     before: Invocation, *, json: bool, quiet: bool, profile: str | None, base_url: str | None, org: str | None
 ) -> None:
-    """Makes the invocation. What isn't given stays as before."""
+    """Makes the invocation. Options that aren't given stay as before."""
     made = Invocation(
         profile or before.profile,
         base_url or before.base_url,
