@@ -1,6 +1,6 @@
 """Findings for people: what, where, the code, and how to fix it.
 
-The worst are last, where a terminal stops. What is the same for several findings is said once.
+The worst are last, where a terminal stops. Texts that several findings share are printed once.
 """
 
 from collections import Counter
@@ -38,7 +38,7 @@ def print_report(report: LocalReport) -> None:
 
 
 def _said(reported: ReportedFinding) -> object:
-    """Returns what is printed of a finding besides its place."""
+    """Returns everything that is printed of a finding except its place."""
     finding, fix = reported.finding, reported.fix
     texts = (finding.rule_id, finding.priority, finding.confidence, finding.title, finding.description)
     return (*texts, finding.remediation, fix and (fix.summary if fix.edits else fix.code))
