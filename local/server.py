@@ -105,10 +105,14 @@ def _create_mail() -> Starlette:
     return mail.create_app(emails, lambda message: messages.send(messages.Queue.EMAILS, message))
 
 
-def _create_sign_in(endpoint: str) -> Starlette:
-    """Returns the sign-in page of the user pool, whose ID ends the issuer's."""
+def _mount_sign_in() -> list[Mount]:
+    """Returns the sign-in page of the user pool, whose ID ends the issuer's. A test that imports this has no pool."""
+    endpoint = os.environ.get("AWS_ENDPOINT_URL")
+    if not endpoint:
+        return []
     client = environment.create_client("cognito-idp", endpoint)
-    return sign_in.create_app(client, endpoint, (settings.sign_in_issuer or "").rpartition("/")[2])
+    pool_id = (settings.sign_in_issuer or "").rpartition("/")[2]
+    return [Mount(sign_in.PREFIX, sign_in.create_app(client, endpoint, pool_id))]
 
 
 def _end_with_parent() -> None:
@@ -134,8 +138,7 @@ app = Starlette(
     routes=[
         Mount(setup.PREFIX, _create_github()),
         Mount(mail.PREFIX, _create_mail()),
-        # A test that imports this has no user pool.
-        *(Mount(sign_in.PREFIX, _create_sign_in(it)) for it in [os.environ.get("AWS_ENDPOINT_URL")] if it),
+        *_mount_sign_in(),
         Mount(webhook_receiver.PREFIX, webhook_receiver.WebhookReceiver().create_app()),
         Mount("", _create_service()),
     ]

@@ -1,13 +1,11 @@
 """`assent audit` without a browser: its report for people, and its exit codes. tests/audits audits websites."""
 
-import asyncio
 import json
 from collections.abc import Callable
 from datetime import UTC, datetime
 
 import pytest
 
-from cli.tests.support.script import run as run_coroutine
 from cli.tests.support.shell import run
 from openassent_audit.judgment import judge
 from openassent_audit.recording import Sent
@@ -26,12 +24,6 @@ def audit_of(*requests: Sent, reason: Reason | None = None) -> Audit:
     findings = judge("shop.example", visits, parties)
     outcome = "failed" if findings else "blocked" if reason else "passed"
     return Audit(PAGE, "shop.example", now, now, outcome, parties, reason, findings, visits, b"picture")
-
-
-@pytest.fixture(autouse=True)
-def event_loop_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Keeps the thread's event loop, which the functions' handlers need."""
-    monkeypatch.setattr(asyncio, "run", run_coroutine)
 
 
 @pytest.fixture
@@ -56,7 +48,7 @@ class TestAudit:
         assert f"on {PAGE}, 1.2 s into the untouched visit, loaded by {PAGE}" in result.stdout
         assert "Failed: 1 finding (1 P1) on 1 page of shop.example." in result.stderr
 
-    def test_a_finding_at_the_threshold_has_an_code(self, audited):
+    def test_a_finding_at_the_threshold_has_an_exit_code(self, audited):
         audited(audit_of(HOTJAR))
         assert run(f"audit {PAGE} --fail-on P1").code == Exit.FINDINGS
         assert run(f"audit {PAGE} --fail-on P0").code == Exit.DONE

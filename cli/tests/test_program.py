@@ -3,12 +3,10 @@ import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Iterator
-from typing import Any
 
 from typer.testing import CliRunner
 
-from cli.tests.support.shell import COMMAND, run
+from cli.tests.support.shell import commands, run
 from local.checkout import ROOT
 from openassent import __version__
 from openassent_cli.main import app
@@ -27,12 +25,6 @@ def test_help_imports_no_command_and_nothing_that_takes_long():
     loaded = {*ast.literal_eval(done.stdout.splitlines()[-1])}
     assert not loaded & {"httpx", "mcp", "openassent.models", "openassent_analysis", "pydantic", "rich"}
     assert not [name for name in loaded if name.startswith("openassent_cli.commands.")]
-
-
-def commands(parent: Any = COMMAND, name: str = "") -> Iterator[tuple[str, Any]]:
-    for part, command in parent.commands.items():
-        yield f"{name}{part}", command
-        yield from commands(command, f"{name}{part} ") if hasattr(command, "commands") else ()
 
 
 def test_help_has_upper_case_arguments_no_types_and_no_option_of_every_command():

@@ -5,5 +5,5 @@ from controlplane.platform.http.app import create_app, create_handler
 from dashboard.errors import PageLook
 from dashboard.routes import GROUPS
 
-app = create_app(*GROUPS, look=PageLook())
+app = create_app(*GROUPS, error_page=PageLook().failure)
 handler = create_handler(app)

@@ -312,7 +312,7 @@ async def delete_comment(access: ChangesItem, comment_id: CommentPath) -> InboxI
 
 def _detail(access: Access[inbox_items.InboxItem], item: inbox_items.InboxItem) -> InboxItemDetail:
     """Returns the item with the names of its assignee, and of those in its comments, if the caller may see them."""
-    named = conversations.people_of(item.comments) if _sees_names(access) else set()
+    named = conversations.people_of(item.comments) if _sees_names(access) else ()
     (shown,) = _shown(access, item)
-    people = members.find_members(item.organization_id, named) if named else {}
+    people = members.find_members(item.organization_id, named)
     return InboxItemDetail.of(shown, [Comment.of(it, people) for it in item.comments])

@@ -18,8 +18,9 @@ from urllib.parse import quote
 
 from controlplane.code_host import repositories
 from controlplane.findings import publications, vendors
-from controlplane.findings.fixes import Edit, Fix
-from controlplane.findings.items import Discovery, InboxItem, LockedFindings, Resolution, VendorDecision
+from controlplane.findings.discoveries import Discovery, Resolution
+from controlplane.findings.fixes import Fix
+from controlplane.findings.items import InboxItem, LockedFindings, VendorDecision
 from controlplane.platform.queues.messages import dispatch
 from controlplane.platform.table.leases import Lease
 from controlplane.scans import findings
@@ -257,7 +258,7 @@ def to_issue(scan: ScanItem, finding: Finding, known: HistoryItem, project: Proj
         first_seen_at=known.first_seen_at,
         vendors=tuple(FindingVendor(it.id, it.name, it.domains[0].partition("/")[0]) for it in vendors_of),
         confidence=finding.confidence,
-        fix=None if fix is None else Fix(*fix[:4], tuple(Edit(*it) for it in fix.edits)),
+        fix=None if fix is None else Fix.of(fix),
     )
 
 

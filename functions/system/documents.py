@@ -9,7 +9,6 @@ import json
 from functools import lru_cache
 from html import escape
 from pathlib import Path
-from typing import Any
 
 from fastapi import Response
 
@@ -119,18 +118,10 @@ def _names() -> frozenset[str]:
     return frozenset(path.name.removesuffix(_PACKED) for path in _REFERENCE.iterdir())
 
 
-class DocumentLook:
-    """Renders the errors of the reference for browsers (`controlplane.platform.http.callers.Dialect`)."""
-
-    def read(self, body: bytes) -> dict[str, Any]:
-        raise NotImplementedError("documents declare no body")
-
-    def success(self, content: Any) -> Response:
-        raise NotImplementedError("documents are their own responses")
-
-    def failure(self, error: ApiError, caller: Caller) -> Response:  # noqa: ARG002
-        headers = {**_HEADERS, **error.headers, "content-type": _MEDIA_TYPES[".html"]}
-        return Response(_ERROR_PAGE.format(escape(error.public), f"{public_base_url()}/docs"), error.status, headers)
+def show_error(error: ApiError, caller: Caller) -> Response:  # noqa: ARG001
+    """Renders an error of the reference for browsers (`controlplane.platform.http.callers.ErrorPage`)."""
+    headers = {**_HEADERS, **error.headers, "content-type": _MEDIA_TYPES[".html"]}
+    return Response(_ERROR_PAGE.format(escape(error.public), f"{public_base_url()}/docs"), error.status, headers)
 
 
 def _prefers_markdown(accept: str) -> bool:

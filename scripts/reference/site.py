@@ -1,7 +1,7 @@
 """All files of the reference, made from the OpenAPI document, the templates, and the code's tables of scopes and plans.
 
 /docs is a light page with links to the guides and to a Markdown file for each operation. /docs/reference is Redoc, from
-the npm package that package-lock.json pins; without npm, that page is empty.
+the npm package that package-lock.json pins; without npm, that page only links to /docs.
 """
 
 import hashlib
@@ -43,9 +43,10 @@ def build(document_text: str, redoc: Path = REDOC) -> dict[str, str]:
     title = info["title"][:1].upper() + info["title"][1:]
     environment = _environment()
     deprecations = _section(info.get("description", ""), "Deprecations")
+    articles = guides()
     shown = {
         "tags": tags, "title": title, "info": info, "errors": _errors(), "deprecations": deprecations,
-        "guides": guides(),
+        "guides": articles,
     }  # fmt: skip
     files = {
         "introduction.md": environment.get_template("introduction.md").render(
@@ -61,7 +62,7 @@ def build(document_text: str, redoc: Path = REDOC) -> dict[str, str]:
     for operation in itertools.chain(*tags.values()):
         files[f"{operation.node['operationId']}.md"] = page.render(operation=operation)
     files = {name: re.sub(r"\n{3,}", "\n\n", text).strip() + "\n" for name, text in files.items()}
-    files |= {f"{guide.name}.md": guide.text for guide in guides()}
+    files |= {f"{guide.name}.md": guide.text for guide in articles}
     assets = {
         "style": ("css", (_TEMPLATES / "style.css").read_text(encoding="utf-8")),
         "search": ("js", (_TEMPLATES / "search.js").read_text(encoding="utf-8")),
@@ -77,7 +78,7 @@ def build(document_text: str, redoc: Path = REDOC) -> dict[str, str]:
         "reference.html": escaped.get_template("reference.html").render(
             title=title, root="../", theme=json.dumps(_THEME), script=names.get("script")
         ),
-        **{f"{it.name}.html": escaped.get_template("guide.html").render(guide=it, root="../") for it in guides()},
+        **{f"{it.name}.html": escaped.get_template("guide.html").render(guide=it, root="../") for it in articles},
     }
     return {
         **files,

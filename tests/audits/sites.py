@@ -228,6 +228,9 @@ SITES = {
     "cookiebot": Site(
         by="Cookiebot", body=stub(f"window.Cookiebot={{submitCustomConsent(a,b,c){{gone();if(b){{{LOAD}}}}}}};")
     ),
+    "cookiebot-fails-to-refuse": Site(
+        banner() + f"<script>window.Cookiebot={{submitCustomConsent(_,it){{if(!it)throw 1;{LOAD}}}}};</script>"
+    ),
     "onetrust-wrong": Site(
         stub(f"window.OneTrust={{RejectAll(){{gone();{LOAD}}},AllowAll(){{gone();{LOAD}}}}};"), "refused:hotjar"
     ),

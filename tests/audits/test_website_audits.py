@@ -1,6 +1,6 @@
 """Audits of small local websites with a known truth, under host names of their own, and attempts to break out.
 
-No test leaves this machine: names are resolved here, to a public address that connections to are led to local servers.
+No test leaves this machine: every name resolves to the same public address, and connections to it go to local servers.
 """
 
 import asyncio
@@ -11,15 +11,12 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
 
+from benchmarks.machine import certificate
 from controlplane.findings.intake import RuntimeVendorDetection
 from local.checkout import ROOT
 from openassent_audit import Audit, Limits, Network, audit_website
@@ -44,26 +41,10 @@ FILES = {
 }
 
 
-def certificate(folder: Path) -> ssl.SSLContext:
-    """Returns the context of a server whose certificate nothing but the test's network trusts."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "sites.test")])
-    now = datetime.now(UTC)
-    made = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(1)
-        .not_valid_before(now - timedelta(days=1))
-        .not_valid_after(now + timedelta(days=1))
-        .sign(key, hashes.SHA256())
-    )
-    pem, private = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8
-    file = folder / "server.pem"
-    file.write_bytes(made.public_bytes(pem) + key.private_bytes(pem, private, serialization.NoEncryption()))
+def certified(folder: Path) -> ssl.SSLContext:
+    """Returns the context of a server whose certificate only the tests' browser accepts."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(file)
+    context.load_cert_chain(*certificate(folder))
     return context
 
 
@@ -158,7 +139,7 @@ def page(body: str, host: str) -> bytes:
 async def internet(sites: dict[str, Site], folder: Path) -> AsyncIterator[Internet]:
     made = Internet(sites)
     plain = await asyncio.start_server(made.serve, "127.0.0.1", 0)
-    encrypted = await asyncio.start_server(made.serve, "127.0.0.1", 0, ssl=certificate(folder))
+    encrypted = await asyncio.start_server(made.serve, "127.0.0.1", 0, ssl=certified(folder))
     made.ports = {80: plain.sockets[0].getsockname()[1], 443: encrypted.sockets[0].getsockname()[1]}
     yield made
     plain.close()

@@ -20,7 +20,7 @@ from tests.support.guides import files_of, write
 
 SECRET, OLD_SECRET = "whsec_" + "Ab3x" * 9, "whsec_" + "Zz9x" * 9
 BODY = json.dumps({"type": "scan.completed", "data": {"organization": {"name": "Café"}}}, ensure_ascii=False).encode()
-# The types of what Nuxt provides, of React, and of style sheets, as far as the guide uses them.
+# The types of Nuxt, React, and style sheets that the guide uses.
 TYPES = """
 interface NuxtApp { hook(name: 'app:mounted', call: () => void): void }
 declare function defineNuxtPlugin(plugin: (app: NuxtApp) => void): unknown;

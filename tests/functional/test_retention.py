@@ -259,7 +259,7 @@ class TestResolvedItems:
         item = inbox.change_status(item, "resolved", item.version, company.owner.user_id, None)
         ends = now.seconds + 365 * DAY
         now.advance(60)
-        leg = inbox.update_leg(item.item_id, "v2", fields={"githubIssue": {"number": 1}}, when="attribute_exists(pk)")
+        leg = inbox.update_leg(item, "v2", fields={"githubIssue": {"number": 1}}, when="attribute_exists(pk)")
         table.update(leg, PREPARED)
         assert expiries("INBOX#") == {ends}
 

@@ -6,7 +6,8 @@ from typing import Any, cast
 
 from controlplane.code_host.items import RepositoryItem
 from controlplane.findings import conversations, intake
-from controlplane.findings.items import Discovery, InboxItem
+from controlplane.findings.discoveries import Discovery
+from controlplane.findings.items import InboxItem
 from controlplane.notify.webhooks import DeliveryItem, WebhookItem
 from controlplane.organizations import members
 from controlplane.platform.core.roles import Role

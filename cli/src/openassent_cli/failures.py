@@ -24,7 +24,7 @@ _CODES = {
     429: Exit.TRY_LATER,
     503: Exit.TRY_LATER,
 }
-# Where the service's own advice is for those who send requests.
+# Replaces the service's own advice for these codes, which is for programs that send requests.
 _ADVICE = {
     "CONFLICT": "Look at the current state, then decide whether to run another command.",
     "INSUFFICIENT_SCOPE": "Sign in with the scope that is needed: `assent login --scope …`. API keys don't have every "

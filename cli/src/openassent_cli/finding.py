@@ -7,7 +7,7 @@ from openassent_cli.problems import Exit, Problem, UnknownName
 
 if TYPE_CHECKING:
     from openassent import Assent
-    from openassent.models import Member
+    from openassent.models import CallingCredential, Member
 
 Item = TypeVar("Item")
 
@@ -18,6 +18,12 @@ def organization_id(client: "Assent", wanted: str) -> str:
         return wanted
     found = found_by_name("org", wanted, client.organizations.list(), "slug", "name")
     return str(found.id)
+
+
+def chosen_slug(me: "CallingCredential", chosen: str | None) -> str | None:
+    """Returns the slug of the caller's organization with that ID or slug, or of the active one if it is None."""
+    chosen = chosen or me.active_organization_id
+    return next((it.slug for it in me.organizations if chosen in {it.id, it.slug}), None)
 
 
 def project_id(client: "Assent", wanted: str) -> str:
@@ -40,7 +46,7 @@ def member_of(client: "Assent", wanted: str) -> "Member":
     """Returns the member with that ID or email address. Raises Problem."""
     found = [it for it in client.members.list() if wanted.lower() in {it.id, it.user.id, it.user.email.lower()}]
     if not found:
-        raise Problem(f"There is no member {wanted}.", "`assent member list` lists them.", Exit.NOT_FOUND)
+        raise UnknownName("member", wanted)
     return found[0]
 
 

@@ -23,6 +23,10 @@ def option_names(option: Any) -> str:
     return names if option.is_flag else f"{names} {option.metavar or _upper(max(option.opts, key=len))}"
 
 
+def arguments_of(command: Any) -> list[Any]:
+    return [it for it in command.params if it.param_type_name == "argument"]
+
+
 def visible_options(command: Any, context: Any) -> list[Any]:
     return [it for it in command.get_params(context) if it.param_type_name == "option" and not it.hidden]
 
@@ -31,12 +35,8 @@ def _upper(option: str) -> str:
     return option.lstrip("-").replace("-", "_").upper()
 
 
-def _arguments(command: Any) -> list[Any]:
-    return [it for it in command.params if it.param_type_name == "argument"]
-
-
 def _usage(command: Any) -> list[str]:
-    names = [argument_name(it) if it.default is None else f"[{argument_name(it)}]" for it in _arguments(command)]
+    names = [argument_name(it) if it.default is None else f"[{argument_name(it)}]" for it in arguments_of(command)]
     return [*names, "[OPTIONS]"]
 
 
@@ -50,7 +50,7 @@ def _explained(option: Any) -> str:
 
 
 def _write_parameters(command: Any, context: Any, formatter: Any) -> None:
-    if arguments := [(argument_name(it), it.help or "") for it in _arguments(command)]:
+    if arguments := [(argument_name(it), it.help or "") for it in arguments_of(command)]:
         with formatter.section("Arguments"):
             formatter.write_dl(arguments)
     with formatter.section("Options"):

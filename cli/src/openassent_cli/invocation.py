@@ -156,7 +156,7 @@ def shared_options(*, hidden: bool) -> list[Parameter]:
 def begin(
     before: Invocation, *, json: bool, quiet: bool, profile: str | None, base_url: str | None, org: str | None
 ) -> None:
-    """Makes the invocation. What isn't given stays as before."""
+    """Makes the invocation. Options that aren't given stay as before."""
     made = Invocation(
         profile or before.profile,
         base_url or before.base_url,
@@ -203,13 +203,8 @@ def _either(parameter: Parameter) -> list[Parameter]:
     """Returns an argument, and an option of the same name, of which one must be given."""
     kind, info, *_ = get_args(parameter.annotation)
     option = typer.Option(f"--{parameter.name.replace('_', '-')}", hidden=True)
-    return [
-        parameter.replace(kind=Parameter.KEYWORD_ONLY, default=None, annotation=Annotated[wanted, how], name=name)
-        for name, wanted, how in (
-            (parameter.name, kind | None, info),
-            (_option_of(parameter.name), kind | None, option),
-        )
-    ]
+    argument = parameter.replace(kind=Parameter.KEYWORD_ONLY, default=None, annotation=Annotated[kind | None, info])
+    return [argument, argument.replace(name=_option_of(parameter.name), annotation=Annotated[kind | None, option])]
 
 
 def _option_of(name: str) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 import typer
 from typer.main import get_command
 
-from openassent_cli.help import argument_name, option_names, visible_options
+from openassent_cli.help import argument_name, arguments_of, option_names, visible_options
 from openassent_cli.main import app
 from openassent_cli.problems import Exit
 
@@ -46,7 +46,7 @@ def _lines() -> Iterator[str]:
     yield _INTRODUCTION
     yield ".SH COMMANDS"
     for name, command in _commands("assent", program):
-        arguments = [it for it in command.params if it.param_type_name == "argument"]
+        arguments = arguments_of(command)
         yield ".SS " + " ".join(map(_roff, (name, *map(argument_name, arguments))))
         yield _roff(re.sub(r"\s+", " ", command.help or ""))
         for argument in arguments:

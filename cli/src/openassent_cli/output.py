@@ -1,10 +1,13 @@
 """Results: for people as tables and short texts, for programs as JSON."""
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext, redirect_stdout
 from datetime import UTC, datetime
 from itertools import islice
 from operator import attrgetter
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 import typer
@@ -31,6 +34,13 @@ def plain(value: object) -> object:
     if isinstance(value, list | tuple):
         return [plain(part) for part in value]
     return value
+
+
+@contextmanager
+def written_to(path: Path | None) -> Iterator[None]:
+    """Writes what is printed on standard output to a file instead, if there is a path."""
+    with path.open("w", encoding="utf-8") if path else nullcontext(sys.stdout) as file, redirect_stdout(file):
+        yield
 
 
 def print_json(value: object) -> None:

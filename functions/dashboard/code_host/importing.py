@@ -21,6 +21,7 @@ from controlplane.projects import rules
 from controlplane.scans import reads, requests
 from controlplane.scans.requests import RepositoryNotLinked, ScanInProgress
 from dashboard import once
+from dashboard.code_host.forms import read_project
 from dashboard.forms import NotAcceptable
 from dashboard.projects import forms as project_forms
 from dashboard.projects.forms import NewProject
@@ -49,7 +50,7 @@ def import_repository(session: WebSession, chosen: GrantedRepository) -> str:
     `create_once`.
     """
     organization_id, form = session.organization.organization_id, session.form
-    target = _read_project(form) or project_forms.read_new_project(form)
+    target = read_project(form) if form.get("project_id") else project_forms.read_new_project(form)
 
     def run(legs: Mapping[str, Leg]) -> str:
         repository = installations.connect_granted(organization_id, chosen.hosted, session.user_id)
@@ -80,7 +81,7 @@ async def find_started(path: str) -> str:
 
 
 def _host_of(homepage: str) -> str:
-    """Returns the host, or nothing if the homepage, which is any text, is no address."""
+    """Returns the host, or an empty text if the homepage, which can be any text, isn't an address."""
     try:
         return urlsplit(homepage).netloc
     except ValueError:
@@ -92,16 +93,6 @@ def _is_website(text: str) -> bool:
         return bool(rules.parse_addresses([], [text]))
     except rules.UnusableOrigin:
         return False
-
-
-def _read_project(form: Mapping[str, str]) -> ProjectId | None:
-    """Returns the chosen project, or None for a new one. Raises NotAcceptable."""
-    if not form.get("project_id"):
-        return None
-    project_id = ProjectId.parse(form["project_id"])
-    if project_id is None:
-        raise NotAcceptable("Choose a project.")
-    return project_id
 
 
 def _require_room(repository: RepositoryItem) -> None:

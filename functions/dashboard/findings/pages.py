@@ -6,7 +6,7 @@ the most recently updated first. The next page continues from there, so a search
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from fastapi import Response
 
@@ -23,7 +23,7 @@ from controlplane.platform.core.errors import ApiError
 from controlplane.platform.core.ids import InboxItemId, ProjectId
 from controlplane.platform.http.app import ControlRouter
 from controlplane.platform.http.pagination import CursorCodec
-from controlplane.platform.table.parallel import read_each
+from controlplane.platform.table.parallel import read_all
 from controlplane.projects import store as projects
 from dashboard import once
 from dashboard.code_host.repositories import list_choices
@@ -173,7 +173,7 @@ def _inbox(
     decision: Decision | None = None,
     outcomes: Sequence[Outcome] = (),
 ) -> Response:
-    """Shows the page after the cursor, in one round trip, or two if it has groups.
+    """Shows the page after the cursor, in one round trip, and one more each if findings are assigned or grouped.
 
     Raises InvalidPayload for another list's cursor.
     """
@@ -184,22 +184,23 @@ def _inbox(
     if wanted.assignee == "me":
         wanted = wanted._replace(assignee=session.user_id)
     per_page = GROUPED_PER_PAGE if filters.group else ITEMS_PER_PAGE
-    reads: list[Callable[[], Any]] = [
+    found, own_projects, own_repositories, names, roster, *counts = read_all(
         lambda: lists.find(organization_id, filters.known_status, wanted, per_page, codec.after, sort=filters.sort),
         lambda: projects.list_projects(organization_id, _PROJECTS, None).items,
         lambda: list_choices(organization_id),
         lambda: members.find_names(organization_id, _list_people(outcomes)),
         lambda: members.list_members(organization_id, _MEMBERS, None).items,
         *(_counting(organization_id, status) for status in STATUSES),
-    ]
-    found, own_projects, own_repositories, names, roster, *counts = read_each(lambda read: read(), reads)
+    )
+    # The filter by the assignee needs them, too.
+    assigned = found.items if wanted.assignee else conversations.with_assignees(found.items)
     return page(
         "inbox",
         session,
         failure,
         filters=filters,
         items=found.items,
-        assignees={it.item_id: it.assignee for it in conversations.with_assignees(found.items) if it.assignee},
+        assignees={it.item_id: it.assignee for it in assigned if it.assignee},
         groups=group_findings(found.items, filters.group) if filters.group else [],
         # The number of items in each status, up to a limit.
         statuses={
@@ -245,15 +246,14 @@ def _finding(
     """Shows the item with its related records, which takes one more round trip."""
     item, seen = progress.item, progress.item.runtime_vendor
     people = {change.by for change in item.history if change.by} | conversations.people_of(item.comments)
-    reads: list[Callable[[], Any]] = [
+    project, repository, vendor, known, roster, (item,) = read_all(
         lambda: projects.find_project(ProjectId.stored(item.project_id)) if item.project_id else None,
         lambda: repositories.find_repository(item.repository_id) if item.repository_id else None,
         lambda: vendors.find_vendor(ProjectId.stored(seen.project_id), seen.vendor_id) if seen else None,
         lambda: members.find_members(item.organization_id, people),
         lambda: members.list_members(item.organization_id, _MEMBERS, None).items,
         lambda: conversations.with_assignees([item]),
-    ]
-    project, repository, vendor, known, roster, (item,) = read_each(lambda read: read(), reads)
+    )
     names = {user_id: member.name for user_id, member in known.items()}
     can_undo = session.parameters.get("done") in STATUSES and triage.is_undoable(item, session.user_id)
     return page(

@@ -1,7 +1,7 @@
 """The content of an organization's overview: what is left to set up, and what has happened lately."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any, NamedTuple, get_args
 
 from controlplane.billing import store as billing
@@ -13,7 +13,7 @@ from controlplane.findings.items import Status
 from controlplane.organizations.store import Membership, NotMember, UnknownOrganization
 from controlplane.platform.core.plans import PLANS
 from controlplane.platform.core.priorities import Priority
-from controlplane.platform.table.parallel import read_each
+from controlplane.platform.table.parallel import read_all
 from controlplane.projects import store as projects
 from controlplane.scans import reads
 from controlplane.scans.items import ScanItem
@@ -45,16 +45,15 @@ def get_overview(organization: Membership) -> dict[str, Any]:
     them are done. Members see only what is left for them to do.
     """
     own = organization.organization_id
-    wanted: list[Callable[[], Any]] = [
-        lambda: billing.get_billing(own),
-        lambda: projects.list_projects(own, _LATEST, None),
-        lambda: repositories.list_repositories(own, 1, None),
-        lambda: reads.list_scans(own, _LATEST, None),
-        lambda: inbox.list_items(own, "open", _FINDINGS, None),
-        *((lambda status=status: inbox.list_items(own, status, 1, None)) for status in _REVIEWED),
-    ]
     try:
-        (stored, credit), made, connected, scanned, opened, *reviewed = read_each(lambda read: read(), wanted)
+        (stored, credit), made, connected, scanned, opened, *reviewed = read_all(
+            lambda: billing.get_billing(own),
+            lambda: projects.list_projects(own, _LATEST, None),
+            lambda: repositories.list_repositories(own, 1, None),
+            lambda: reads.list_scans(own, _LATEST, None),
+            lambda: inbox.list_items(own, "open", _FINDINGS, None),
+            *((lambda status=status: inbox.list_items(own, status, 1, None)) for status in _REVIEWED),
+        )
     except UnknownOrganization:
         raise NotMember from None
     completed = any(scan.status == "completed" for scan in scanned.items)

@@ -4,6 +4,7 @@ It says how many urgent findings are open and when the code was scanned, and nam
 """
 
 import hmac
+from functools import lru_cache
 from html import escape
 from typing import Annotated, Final, NamedTuple
 
@@ -31,9 +32,9 @@ from controlplane.scans.items import ScanItem
 
 router = ControlRouter(tags=["Pages"], include_in_schema=False)
 
-# Of each badge, in this environment. Those who request unknown ones are counted by address.
+# Of each badge, in this environment. Requests for unknown ones are counted by address.
 _REQUESTS_PER_MINUTE = 300
-# How long clients, and this environment, keep a badge, and how many it keeps.
+# How long clients, and at most this environment, keep a badge, and how many it keeps.
 _FRESH_SECONDS, _MOST_KEPT = 300, 1_000
 # Of the organization's lists. With more, the number is a lower bound, or the badge says that it doesn't cover all.
 _MOST_OPEN, _MOST_REPOSITORIES = 500, 100
@@ -68,8 +69,6 @@ class _Viewer(CallerRequirements[AnonymousCaller]):
 
 # The last minute of each project or address, and its requests in it.
 _counts: dict[str, tuple[int, int]] = {}
-# What the badges of projects show, and until when.
-_kept: dict[str, tuple[Shown, float]] = {}
 
 
 @router.get("/badges/{badge}", operation_id="getBadge")
@@ -82,7 +81,8 @@ async def get_badge(caller: Annotated[AnonymousCaller, _Viewer()], badge: Annota
         raise RateLimited(counted.resets_at - int(clock.now()))
     if project is None:
         raise UnknownBadge
-    return Response(_draw(settings.service_brand, _find_shown(project.project_id)), headers=_HEADERS)
+    shown = _read(project.project_id, int(clock.now()) // _FRESH_SECONDS)
+    return Response(_draw(settings.service_brand, shown), headers=_HEADERS)
 
 
 def badge_url(project: ProjectItem) -> str | None:
@@ -101,18 +101,9 @@ def _find_project(badge: str) -> ProjectItem | None:
     return project
 
 
-def _find_shown(project_id: ProjectId) -> Shown:
-    shown, until = _kept.pop(project_id, (None, 0.0))
-    if shown is None or until <= clock.now():
-        shown, until = _read(project_id), clock.now() + _FRESH_SECONDS
-    if len(_kept) >= _MOST_KEPT:
-        _kept.pop(next(iter(_kept)), None)
-    _kept[project_id] = shown, until
-    return shown
-
-
-def _read(project_id: ProjectId) -> Shown:
-    """Reads what the badge shows, in three round trips. It is only green if nothing is unknown."""
+@lru_cache(_MOST_KEPT)
+def _read(project_id: ProjectId, _window: int) -> Shown:
+    """Reads what the badge shows, in three round trips, once in each window. It is only green if nothing is unknown."""
     organization_id = project_id.organization_id
     found, connected = read_both(
         lambda: inbox.read_positions(organization_id, "open", _MOST_OPEN, None),

@@ -4,8 +4,8 @@ A report reads bounded parts of the lists, in three round trips, and says what i
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, date, datetime, timedelta
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime, time, timedelta
 from itertools import batched
 from typing import Any, NamedTuple
 
@@ -22,12 +22,13 @@ from controlplane.platform.core.ids import ProjectId
 from controlplane.platform.core.settings import settings
 from controlplane.platform.http.app import ControlRouter
 from controlplane.platform.table import keys
-from controlplane.platform.table.parallel import read_each
+from controlplane.platform.table.parallel import read_all, read_both
 from controlplane.platform.table.table import QueryPage
 from controlplane.projects import store as projects
 from controlplane.scans import reads
 from controlplane.scans.items import ScanItem
 from dashboard.findings.history import FORMER_MEMBER
+from dashboard.forms import find_day
 from dashboard.parameters import MemberSees, ProjectSlug
 from dashboard.projects.pages import project_page, read_slug
 
@@ -39,31 +40,30 @@ MOST_READ, MOST_DETAILED = 1_000, 300
 MOST_SHOWN = 100
 _MEMBERS, _VENDORS, _BATCH = 100, 500, 100
 _DEFAULT_DAYS = 30
-_PRIORITIES = ("P0", "P1", "P2", "P3")
 
 
 class Period(NamedTuple):
-    """The days of a report, in UTC, both included."""
+    """The days of a report, by their starts in UTC, both included."""
 
-    since: date
-    until: date
+    since: datetime
+    until: datetime
 
     @classmethod
     def read(cls, parameters: Mapping[str, str]) -> "Period":
         """Returns the period of the form: by default the last 30 days. A date that can't be read is ignored."""
-        today = datetime.fromtimestamp(clock.now(), UTC).date()
-        until = min(_day(parameters.get("until", "")) or today, today)
-        since = _day(parameters.get("since", "")) or until - timedelta(days=_DEFAULT_DAYS - 1)
+        today = datetime.combine(datetime.fromtimestamp(clock.now(), UTC), time(), UTC)
+        until = min(find_day(parameters.get("until", "")) or today, today)
+        since = find_day(parameters.get("since", "")) or until - timedelta(days=_DEFAULT_DAYS - 1)
         return cls(min(since, until), until)
 
     @property
     def start(self) -> str:
-        return clock.timestamp(_seconds(self.since))
+        return clock.timestamp(self.since.timestamp())
 
     @property
     def end_seconds(self) -> float:
         """Returns the first second after the period."""
-        return _seconds(self.until + timedelta(days=1))
+        return (self.until + timedelta(days=1)).timestamp()
 
     def includes(self, at: str) -> bool:
         return self.start <= at < clock.timestamp(self.end_seconds)
@@ -82,13 +82,6 @@ class Event(NamedTuple):
     is_again: bool
 
 
-class Covered(NamedTuple):
-    """The latest scan of a repository in the period, and how many files it didn't assess."""
-
-    scan: ScanItem
-    unassessed: int
-
-
 class _Read(NamedTuple):
     """The parts of the organization's lists that a report reads."""
 
@@ -102,13 +95,13 @@ class _Read(NamedTuple):
 async def show_project_report(session: MemberSees, project_slug: ProjectSlug) -> Response:
     """Shows what happened in the project in a period, on a page that can be printed."""
     organization_id, period = session.organization.organization_id, Period.read(session.parameters)
-    (project_id, _), read = _read_each(
+    (project_id, _), read = read_both(
         lambda: projects.resolve_slug(organization_id, read_slug(project_slug)),
         lambda: _read_lists(organization_id, period),
     )
     changed = [item for item in read.changed.items if item.project_id == project_id]
     batches = [*batched(changed[:MOST_DETAILED], _BATCH, strict=False)]
-    project, listed, *found = _read_each(
+    project, listed, *found = read_all(
         lambda: projects.get_project(project_id),
         lambda: vendors.list_vendors(project_id, _VENDORS, None),
         *(lambda batch=batch: inbox.find_items(it.item_id for it in batch) for batch in batches),
@@ -138,7 +131,7 @@ async def show_project_report(session: MemberSees, project_slug: ProjectSlug) ->
 async def show_privacy_table(session: MemberSees, project_slug: ProjectSlug) -> Response:
     """Shows the project's vendors and cookies as a table to copy into its privacy page."""
     project_id, _ = projects.resolve_slug(session.organization.organization_id, read_slug(project_slug))
-    project, found = _read_each(lambda: projects.get_project(project_id), lambda: privacy_table.read_table(project_id))
+    project, found = read_both(lambda: projects.get_project(project_id), lambda: privacy_table.read_table(project_id))
     return project_page(
         "privacy_table",
         session,
@@ -151,15 +144,11 @@ async def show_privacy_table(session: MemberSees, project_slug: ProjectSlug) -> 
     )
 
 
-def _read_each(*reads: Callable[[], Any]) -> list[Any]:
-    return read_each(lambda read: read(), reads)
-
-
 def _read_lists(organization_id: str, period: Period) -> _Read:
     # The position of the first scan after the period.
     after = f"{keys.SCAN_PREFIX}{ids.local_at(period.end_seconds)}"
     return _Read(
-        *_read_each(
+        *read_all(
             lambda: inbox.read_positions(organization_id, None, MOST_READ, None, period.start),
             lambda: inbox.read_positions(organization_id, "open", MOST_READ, None),
             lambda: reads.list_scans(organization_id, MOST_READ, after),
@@ -169,7 +158,7 @@ def _read_lists(organization_id: str, period: Period) -> _Read:
 
 
 def _findings(
-    detailed: Iterable[InboxItem], still_open: Sequence[InboxItem], period: Period, roster: QueryPage[Any]
+    detailed: Iterable[InboxItem], still_open: Sequence[InboxItem], period: Period, roster: QueryPage[MemberItem]
 ) -> dict[str, Any]:
     """Returns the events of the period by kind, newest first, and the findings that are open now."""
     events = [event for item in detailed for event in _events_of(item, period, roster)]
@@ -178,11 +167,10 @@ def _findings(
         "events": {kind: [it for it in events if it.kind == kind] for kind in ("opened", "fixed", "decided")},
         "open_items": sorted(still_open, key=lambda item: (item.priority or "P4", item.title)),
         "open_counts": Counter(item.priority or "Without a priority" for item in still_open),
-        "priorities": _PRIORITIES,
     }
 
 
-def _events_of(item: InboxItem, period: Period, roster: QueryPage[Any]) -> Iterator[Event]:
+def _events_of(item: InboxItem, period: Period, roster: QueryPage[MemberItem]) -> Iterator[Event]:
     for position, change in enumerate(item.history):
         if not period.includes(change.at):
             continue
@@ -191,7 +179,7 @@ def _events_of(item: InboxItem, period: Period, roster: QueryPage[Any]) -> Itera
         yield Event(kind, item, change, _name_of(change.by, roster), kind == "opened" and is_again)
 
 
-def _name_of(user_id: str | None, roster: QueryPage[Any]) -> str | None:
+def _name_of(user_id: str | None, roster: QueryPage[MemberItem]) -> str | None:
     if user_id is None:
         return None
     unlisted = FORMER_MEMBER if roster.next_sk is None else "A member"
@@ -199,22 +187,16 @@ def _name_of(user_id: str | None, roster: QueryPage[Any]) -> str | None:
 
 
 def _scans(listed: QueryPage[ScanItem], project_id: ProjectId, period: Period) -> dict[str, Any]:
-    """Returns the project's scans in the period, newest first, and the latest of each repository's main branch."""
+    """Returns the project's scans in the period, newest first, and each folder's latest one of a branch."""
     scans = [it for it in listed.items if it.project_id == project_id and period.includes(it.created_at)]
     latest: dict[tuple[str, str | None], ScanItem] = {}
     for scan in scans:
         if scan.status == "completed" and scan.cause.pull_request_number is None:
             latest.setdefault((scan.repository_id, scan.root_directory), scan)
-    return {
-        "scans": scans,
-        "coverage": [
-            Covered(scan, sum(kind.unassessed_files for kind in scan.coverage.kinds) if scan.coverage else 0)
-            for scan in latest.values()
-        ],
-    }
+    return {"scans": scans, "coverage": [*latest.values()]}
 
 
-def _vendors(listed: QueryPage[VendorItem], period: Period, roster: QueryPage[Any]) -> dict[str, Any]:
+def _vendors(listed: QueryPage[VendorItem], period: Period, roster: QueryPage[MemberItem]) -> dict[str, Any]:
     shown = [vendor for vendor in listed.items if vendor.is_configured]
     return {
         "vendors": sorted(shown, key=lambda it: (it.name or it.vendor_id).casefold()),
@@ -241,15 +223,3 @@ def _left_out(
         yield "Earlier scans of the period: there are too many. Choose a shorter period."
     if listed.next_sk is not None:
         yield "Some vendors: the project has more than a report reads."
-
-
-def _day(text: str) -> date | None:
-    try:
-        found = datetime.strptime(text, "%Y-%m-%d").replace(tzinfo=UTC).date()
-    except ValueError:
-        return None
-    return found if 2000 <= found.year < 3000 else None
-
-
-def _seconds(day: date) -> float:
-    return datetime(day.year, day.month, day.day, tzinfo=UTC).timestamp()

@@ -5,7 +5,7 @@ The code is parsed as a scan parses it: by a child process that can only compute
 
 from typing import Any, Final, NamedTuple
 
-from controlplane.findings.fixes import Edit, Fix
+from controlplane.findings.fixes import Fix
 from controlplane.platform.core.errors import ServiceUnavailable
 from controlplane.platform.table import waiting
 from dashboard.forms import NotAcceptable
@@ -67,13 +67,8 @@ def _analyze(path: str, code: str) -> Checked:
     except SandboxUnavailable as failure:
         raise CheckUnavailable(reason="sandbox") from failure
     project = Project.of(with_loads(Inventory(files=1), result.loads), result)
-    # Whether the whole project lacks a consent manager can't be seen in a part of it.
+    # A part of a project doesn't show that the whole lacks a consent manager.
     findings = [it for it in result.findings if it.rule_id != MISSING][:_MOST_FINDINGS]
-    found = tuple(Found(it, _shown(fix_for(it, project))) for it in findings)
+    fixes = ((it, fix_for(it, project)) for it in findings)
+    found = tuple(Found(it, None if fix is None else Fix.of(fix)) for it, fix in fixes)
     return Checked(found, result.lines, next(iter(result.skipped), None))
-
-
-def _shown(fix: Any) -> Fix | None:
-    if fix is None:
-        return None
-    return Fix(fix.summary, fix.language, fix.code, fix.packages, tuple(Edit(*it) for it in fix.edits))

@@ -7,7 +7,7 @@ from pathlib import Path
 from fastapi import Response
 
 from controlplane.access.web_session import WebSession
-from controlplane.findings.fixes import Edit, Fix
+from controlplane.findings.fixes import Fix
 from controlplane.platform.core.errors import ApiError
 from controlplane.platform.core.plans import PLANS, SCAN_UNLOCK_CREDITS
 from controlplane.platform.http.app import ControlRouter
@@ -32,8 +32,7 @@ def welcome(session: WebSession) -> Response:
 @cache
 def _sample() -> Found:
     found = json.loads(SAMPLE.read_text(encoding="utf-8"))["found"]
-    summary, language, code, packages, edits = found["fix"]
-    return Found(found["finding"], Fix(summary, language, code, tuple(packages), tuple(Edit(*it) for it in edits)))
+    return Found(found["finding"], Fix.of(found["fix"]))
 
 
 @router.post("/check", operation_id="checkCode")

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Final
 from openassent_analysis import secrecy
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from openassent_analysis.report import Match
 
 _BEFORE_AND_AFTER: Final = 5
@@ -31,12 +33,18 @@ def with_surroundings(matches: list[Match], text: str) -> list[Match]:
 def _around(match: Match, lines: list[str]) -> list[str]:
     first = max(1, match.start_line - _BEFORE_AND_AFTER)
     last = min(match.end_line, match.start_line + _MOST_OWN - 1) + _BEFORE_AND_AFTER
-    shown = [line.rstrip() for line in lines[first - 1 : last]]
-    indent = min((len(line) - len(line.lstrip()) for line in shown if line.strip()), default=0)
+    shown, indent = without_indent(lines[first - 1 : last])
     return [
-        _cut(line[indent:], match.start_column - 1 - indent if number == match.start_line else 0)
+        _cut(line, match.start_column - 1 - indent if number == match.start_line else 0)
         for number, line in enumerate(shown, first)
     ]
+
+
+def without_indent(lines: Iterable[str]) -> tuple[list[str], int]:
+    """Returns the lines without spaces at their ends and without common indentation, and its length."""
+    kept = [line.rstrip() for line in lines]
+    indent = min((len(line) - len(line.lstrip()) for line in kept if line), default=0)
+    return [line[indent:] for line in kept], indent
 
 
 def _cut(line: str, column: int) -> str:

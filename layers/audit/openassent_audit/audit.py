@@ -57,7 +57,7 @@ class _Run:
         self.reason: Reason | None = None
 
     async def visit(self, browser: Browser) -> None:
-        """Makes the three visits. Without anything to answer, there is only the first one. Raises Blocked."""
+        """Makes the three visits, or two if there is nothing to answer. Raises Blocked."""
         others: list[str] = []
         choices: tuple[Choice, ...] = ("untouched", "refused", "accepted")
         for choice in choices:

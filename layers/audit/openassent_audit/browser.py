@@ -18,13 +18,17 @@ _ON_MACOS: Final = (
     "/Applications/Chromium.app/Contents/MacOS/Chromium",
     "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
 )
-_FLAGS: Final = (
+# For audits and for tests of pages: no GPU, and no traffic of its own.
+QUIET_FLAGS: Final = (
     "--disable-gpu",
     "--disable-quic",
     "--no-first-run",
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
+)
+_FLAGS: Final = (
+    *QUIET_FLAGS,
     "--disable-domain-reliability",
     "--disable-breakpad",
     # WebRTC without the proxy would reach any address.
@@ -53,7 +57,7 @@ def find_chromium(playwright: Playwright) -> str | None:
 
 
 @asynccontextmanager
-async def started_browser(executable: str | None = None, flags: Sequence[str] = ()) -> AsyncIterator[Browser]:
+async def started_browser(flags: Sequence[str] = ()) -> AsyncIterator[Browser]:
     """Starts a browser without the caller's environment or home. Raises NoBrowser.
 
     flags: further ones, such as to accept the certificates of a test's websites.
@@ -61,7 +65,7 @@ async def started_browser(executable: str | None = None, flags: Sequence[str] = 
     Its own sandbox is on, unless the caller is root, for whom Chromium has none.
     """
     async with async_playwright() as playwright:
-        path = executable or find_chromium(playwright)
+        path = find_chromium(playwright)
         if path is None:
             command = "apt-get install chromium" if sys.platform == "linux" else ""
             own = f"{sys.executable} -m playwright install chromium"

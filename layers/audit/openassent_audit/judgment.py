@@ -7,7 +7,7 @@ resolve it.
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from openassent_audit.recording import Cookie, Sent
 from openassent_audit.vendors import Parties, Party, is_necessary, pattern_of, tracks
@@ -252,14 +252,3 @@ class _ConsentMode:
         yield Finding(
             "consent-mode-signals-missing", host, "Consent mode signals are missing", text, "P2", _merged(proofs)
         )
-
-
-def declared_state(visits: Sequence[Visit]) -> dict[str, Any]:
-    """Returns what the pages said of consent mode and TCF, by visit."""
-    return {
-        visit.choice: {
-            "consentMode": next((it["commands"] for it in visit.states if it["commands"]), []),
-            "tcf": next((it["tcf"] for it in reversed(visit.states) if it["tcf"]), None),
-        }
-        for visit in visits
-    }

@@ -8,7 +8,7 @@ class Limits:
     """Limits of an audit; those of traffic are per visit.
 
     pages: how many pages a visit opens, the first one included.
-    settle_seconds: how long a page may run before its state is read. It is fixed: a page that polls never gets idle.
+    settle_seconds: how long a page may run before its state is read. It is fixed: a page that polls is never idle.
     banner_seconds: how long to wait for a banner that can be answered.
     page_seconds: how long a page may take to answer. visit_seconds: how long a visit may take.
     bytes: how much the website and its third parties may send.

@@ -37,17 +37,12 @@ async def resolve_name(host: str, port: int) -> Resolution:
     return Resolution(tuple(addresses), canonical.lower().rstrip("."))
 
 
-async def connect_to(address: str, port: int) -> Streams:
-    """Connects to an IP address. Raises OSError."""
-    return await asyncio.open_connection(address, port)
-
-
 @dataclass(frozen=True, slots=True)
 class Network:
-    """How names are resolved and connections are made."""
+    """How names are resolved, and connections to IP addresses are made. Both raise OSError."""
 
     resolve: Callable[[str, int], Awaitable[Resolution]] = resolve_name
-    connect: Callable[[str, int], Awaitable[Streams]] = connect_to
+    connect: Callable[[str, int], Awaitable[Streams]] = asyncio.open_connection
 
 
 def is_public(text: str) -> bool:

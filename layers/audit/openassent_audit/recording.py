@@ -12,14 +12,14 @@ from email.utils import parsedate_to_datetime
 from typing import Any, Final
 from urllib.parse import parse_qs, urlsplit
 
-from playwright.async_api import BrowserContext, CDPSession, Page, Request
+from playwright.async_api import BrowserContext, Page, Request
 
 # Bits of a value's letters above which it looks like an identifier, and not like a setting.
 _IDENTIFYING_BITS: Final = 40
 _LONGEST_CHAIN: Final = 12
 # A visit runs in a private window, which has no cookies of third parties. An ordinary window stores them.
 _OF_PRIVATE_WINDOWS: Final = frozenset({"UserPreferences", "ThirdPartyPhaseout", "ThirdPartyBlockedInFirstPartySet"})
-_SCHEMES: Final = ("http", "https", "ws", "wss")
+_SCHEMES: Final = ("http://", "https://", "ws://", "wss://")
 # Google's hits and tags say in these parameters which consent they were sent with.
 _GOOGLE_CONSENT: Final = ("gcs", "gcd")
 
@@ -113,10 +113,9 @@ class Recorder:
         await session.send("DOMStorage.enable")
         # Workers and further windows have sessions of their own, which Playwright reads.
         context.on("request", self._otherwise_sent)
-        self._session: CDPSession = session
 
     def _add(self, url: str, kind: str, initiator: Mapping[str, Any]) -> Sent | None:
-        if not url.startswith(tuple(f"{it}://" for it in _SCHEMES)):
+        if not url.startswith(_SCHEMES):
             return None
         query = parse_qs(urlsplit(url).query)
         consent: dict[str, str] = {name: query[name][0][:60] for name in _GOOGLE_CONSENT if name in query}

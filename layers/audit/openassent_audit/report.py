@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any, Final, Literal
 
-from openassent_audit.judgment import MOST_EVIDENCE, Finding, Proof, declared_state
+from openassent_audit.judgment import MOST_EVIDENCE, Finding
 from openassent_audit.vendors import Parties, Party, pattern_of
 from openassent_audit.visits import Visit
 
@@ -98,7 +98,9 @@ class Audit:
             "answeredBy": visit.answered_by,
             "halted": visit.halted,
             "pages": visit.pages,
-            **declared_state([visit])[visit.choice],
+            # What the pages said of themselves.
+            "consentMode": next((it["commands"] for it in visit.states if it["commands"]), []),
+            "tcf": next((it["tcf"] for it in reversed(visit.states) if it["tcf"]), None),
             "requestCount": len(visit.requests),
             "requests": [
                 {**_camel(asdict(it)), "vendorId": party.id if (party := self.parties.of_request(it)) else None}
@@ -123,12 +125,8 @@ def _finding(finding: Finding) -> dict[str, Any]:
         "priority": finding.priority,
         "vendorId": party.id if party else None,
         "cookie": finding.cookie,
-        "evidence": [_proof(it) for it in finding.evidence],
+        "evidence": [_camel(asdict(it)) for it in finding.evidence],
     }
-
-
-def _proof(proof: Proof) -> dict[str, Any]:
-    return _camel(asdict(proof))
 
 
 def _camel(named: dict[str, Any]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import urlsplit
 
-from openassent_analysis.catalogue import shipped_catalogue
+from openassent_analysis.catalogue import Vendor, shipped_catalogue
 from openassent_audit.recording import Cookie, Sent
 from openassent_audit.sites import site_of
 from openassent_audit.words import expression
@@ -44,7 +44,7 @@ class Party:
     @property
     def is_google(self) -> bool:
         """Returns whether its tags take part in Google's consent mode."""
-        return self.id.startswith(("google-a", "google-tag", "google-ads", "doubleclick", "google-doubleclick"))
+        return self.id.startswith(("google-a", "google-tag", "doubleclick", "google-doubleclick"))
 
 
 class Parties:
@@ -63,14 +63,14 @@ class Parties:
         if alias and not self.is_own(alias):
             hidden = shipped_catalogue().vendor_of(alias)
             if hidden is not None and hidden.category in TRACKING:
-                return Party(hidden.id, hidden.name, host, hidden.category, hidden.severity in {"low", "medium"}, alias)
+                return _known(hidden, host, alias)
         if self.is_own(host):
             return None
         vendor = shipped_catalogue().vendor_of(host, path)
         if vendor is None:
             site = site_of(host)
             return Party(_NOT_IN_ID.sub("-", site)[:100], site, host, None)
-        return Party(vendor.id, vendor.name, host, vendor.category, vendor.severity in {"low", "medium"})
+        return _known(vendor, host)
 
     def of_request(self, sent: Sent) -> Party | None:
         return self.of(sent.host, urlsplit(sent.url).path)
@@ -84,6 +84,10 @@ class Parties:
             return None
         setter = urlsplit(cookie.set_by)
         return self.of(setter.hostname or "", setter.path)
+
+
+def _known(vendor: Vendor, host: str, alias_of: str = "") -> Party:
+    return Party(vendor.id, vendor.name, host, vendor.category, vendor.severity in {"low", "medium"}, alias_of)
 
 
 def pattern_of(name: str) -> str:

@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from openassent_analysis.reading import load_yaml
+from openassent_analysis.reading import load_yaml, pattern_of
 
 _RESOURCES: Final = Path(__file__).with_name("resources")
 
@@ -21,7 +21,7 @@ def words() -> dict[str, Any]:
 @cache
 def expression(name: str) -> re.Pattern[str]:
     """Returns the expression that finds one of the list's alternatives, in any case."""
-    return re.compile(words()[name].replace("\n", "|"), re.IGNORECASE)
+    return pattern_of(words()[name], re.IGNORECASE)
 
 
 @cache

@@ -15,7 +15,7 @@ field.addEventListener("input", () => {
     const heading = section.querySelector("h2").textContent;
     let shown = 0;
     for (const item of section.querySelectorAll("li")) {
-      const text = `${heading} ${item.dataset.words ?? ""} ${item.textContent}`.toLowerCase();
+      const text = `${heading} ${item.textContent}`.toLowerCase();
       item.hidden = !words.every((word) => text.includes(word));
       shown += !item.hidden;
     }

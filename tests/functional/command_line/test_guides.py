@@ -84,6 +84,7 @@ class TestPullRequests:
         run_git(tmp_path, "add", "index.html")
         run_git(tmp_path, "commit", "-qm", "second")
         assert run(line).code == Exit.FINDINGS
+        assert f"fails with code {Exit.FINDINGS:d} if" in text_of("pull-requests")
         check_sarif(json.loads((tmp_path / "assent.sarif").read_text()))
         # What the last part says.
         tag = next(it for it in page.splitlines() if "googletagmanager" in it)

@@ -274,13 +274,7 @@ class TestRefused:
 
     def test_no_more_is_offered_than_a_form_can_have(self, company):
         own = organizations.find_membership(company.owner.user_id, company.organization_id)
-        granted = [
-            GrantedRepository(
-                hosted(number),
-                "https://example.com",
-            )
-            for number in range(500)
-        ]
+        granted = [GrantedRepository(hosted(number), "https://example.com") for number in range(500)]
         offers = connecting._seal_offers(own.organization_id, granted, "secret")
         assert 0 < len(offers.sealed) < MAX_FORM_BYTES
         assert offers.repositories == granted[: len(offers.repositories)]

@@ -53,7 +53,7 @@ class TestReport:
         (item, *_) = [it for it in items if it.project_id == project.project_id]
         decide(item.item_id, "dismissed", person.user_id, "We need <b>it</b>")
         text = text_of(visitor.get(f"{own}/report"))
-        assert f"{visitor_period()} (UTC)" in text
+        assert "February 3, 2026 to March 4, 2026 (UTC)" in text
         for part in (
             f"Dismissed by {person.name}: We need <b>it</b>",
             "2 findings are locked and not in this report.",
@@ -121,10 +121,6 @@ class TestReport:
         assert "This scan is running, so there is nothing to report." in text
 
 
-def visitor_period() -> str:
-    return "February 3, 2026 to March 4, 2026"
-
-
 def test_the_privacy_table_can_be_copied_and_warns_of_what_it_lacks(visitor, own, project, person):
     assert "Nothing to list yet" in text_of(visitor.get(f"{own}/privacy-table"))
     detect(project, "google-analytics", name="Google Analytics", category="analytics", beforeConsent=True)
@@ -141,8 +137,8 @@ def test_the_privacy_table_can_be_copied_and_warns_of_what_it_lacks(visitor, own
 class TestBadge:
     @pytest.fixture(autouse=True)
     def _nothing_kept(self, monkeypatch):
-        for memory in ("_kept", "_counts"):
-            monkeypatch.setattr(badge, memory, {})
+        monkeypatch.setattr(badge, "_counts", {})
+        badge._read.cache_clear()
 
     @pytest.fixture
     def shown(self, visitor, own, project):
@@ -151,7 +147,7 @@ class TestBadge:
         page = visitor.follow(visitor.press("Create a badge"))
 
         def read() -> tuple[str, bool]:
-            badge._kept.clear()
+            badge._read.cache_clear()
             svg = self.get(visitor, page).text
             return svg.partition("<title>assent: ")[2].partition("</title>")[0], badge._GOOD in svg
 

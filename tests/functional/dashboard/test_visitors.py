@@ -127,7 +127,7 @@ class TestCheck:
         shown = [check(browser, "x") for _ in range(6)]
         assert [it.status for it in shown] == [200] * 4 + [429] * 2
         assert "Too many requests" in text_of(shown[-1])
-        # All addresses together have 60 checks a minute. What one was refused doesn't count.
+        # All addresses together have 60 checks a minute. Those that one address is refused don't count.
         for _ in range(53):
             rate.count_address("pages.check", "all", 60)
         browser.api.source_ip = "203.0.113.1"

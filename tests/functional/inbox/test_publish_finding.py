@@ -3,7 +3,8 @@
 import pytest
 
 from controlplane.findings import inbox, issue_attempts
-from controlplane.findings.items import Evidence, GithubIssue, Resolution
+from controlplane.findings.discoveries import Resolution
+from controlplane.findings.items import Evidence, GithubIssue
 from controlplane.platform.table.table import table
 from tests.functional.inbox.conftest import LATER, Organization, publish
 from tests.support.calls import before_the_transaction, intercepted

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from controlplane.findings.items import finding_item_id
+from controlplane.findings.discoveries import finding_item_id
 from controlplane.platform.table import keys
 from controlplane.platform.table.table import Put, table
 from controlplane.projects import audits, changes

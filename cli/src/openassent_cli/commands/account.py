@@ -7,6 +7,7 @@ import typer
 
 from openassent_cli import profiles
 from openassent_cli.commands.shared import Group, ask
+from openassent_cli.finding import chosen_slug
 from openassent_cli.invocation import checked_url, invocation, note
 from openassent_cli.output import ago, counted, done, show
 from openassent_cli.problems import Exit, Problem
@@ -88,8 +89,8 @@ def whoami() -> None:
     with given.client() as client:
         me = client.me.get()
         person = None if given.json else _person(client, me)
+    settings = given.settings()
     principal = me.principal
-    chosen = given.settings().organization or me.active_organization_id
     show(
         me,
         [
@@ -98,9 +99,9 @@ def whoami() -> None:
             ("User", principal.user_id),
             ("API key", principal.key_id),
             ("Expires", ago(principal.expires_at) if principal.expires_at else None),
-            ("Organization", next((it.slug for it in me.organizations if chosen in {it.id, it.slug}), "none")),
+            ("Organization", chosen_slug(me, settings.organization) or "none"),
             ("Organizations", [f"{it.slug} ({it.role})" for it in me.organizations] or "none"),
-            ("Service", given.settings().base_url),
+            ("Service", settings.base_url),
             ("Profile", None if given.api_key else given.profile_name),
             ("Scopes", sorted(me.scopes)),
         ],

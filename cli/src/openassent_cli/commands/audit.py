@@ -1,8 +1,6 @@
 """`assent audit`: the website itself, in a browser on this machine."""
 
 import asyncio
-import sys
-from contextlib import nullcontext, redirect_stdout
 from pathlib import Path
 from typing import Annotated
 
@@ -10,7 +8,7 @@ import typer
 
 from openassent_cli.commands.shared import Group, Priority
 from openassent_cli.invocation import invocation
-from openassent_cli.output import print_json
+from openassent_cli.output import print_json, written_to
 from openassent_cli.problems import Exit, Problem
 from openassent_cli.progress import VisitProgress
 
@@ -37,15 +35,16 @@ def audit(
     from openassent_cli.reports import website  # noqa: PLC0415
 
     address = url if "://" in url else f"https://{url}"
-    with VisitProgress() as progress:
+    # A loop of its own. `asyncio.run` would also remove the thread's loop.
+    with VisitProgress() as progress, asyncio.Runner(loop_factory=asyncio.new_event_loop) as runner:
         run = audit_website(address, limits=Limits(pages=pages, settle_seconds=settle), on_progress=progress.update)
         try:
-            made = asyncio.run(run)
+            made = runner.run(run)
         except ValueError as error:
             raise Problem(str(error), code=Exit.USAGE) from None
     if picture and made.picture:
         picture.write_bytes(made.picture)
-    with output.open("w", encoding="utf-8") if output else nullcontext(sys.stdout) as file, redirect_stdout(file):
+    with written_to(output):
         if invocation().json:
             print_json(made.as_json())
         else:

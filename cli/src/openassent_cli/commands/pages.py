@@ -7,7 +7,7 @@ import typer
 
 from openassent_cli import git
 from openassent_cli.commands.shared import Group
-from openassent_cli.finding import project_id
+from openassent_cli.finding import chosen_slug, project_id
 from openassent_cli.invocation import invocation
 from openassent_cli.output import print_json
 from openassent_cli.problems import Exit, NotSignedIn, Problem
@@ -68,9 +68,7 @@ def _organization_page(client: "Assent", wanted: str | None) -> str:
     settings = invocation().settings()
     if settings.dashboard is None:
         raise NotSignedIn("The address of the dashboard isn't known.")
-    me = client.me.get()
-    chosen = wanted or settings.organization or me.active_organization_id
-    slug = next((it.slug for it in me.organizations if chosen in {it.id, it.slug}), None)
+    slug = chosen_slug(client.me.get(), wanted or settings.organization)
     if slug is None:
         raise Problem("No organization is chosen.", "Give --org, or run `assent org use`.", Exit.USAGE)
     return f"{settings.dashboard}/organizations/{slug}"

@@ -1,8 +1,6 @@
 """`assent scan`: code-audit scans, on the service and on this machine."""
 
-import sys
 from collections.abc import Callable, Iterable
-from contextlib import nullcontext, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -22,7 +20,7 @@ from openassent_cli.commands.shared import (
 )
 from openassent_cli.finding import project_id, repository_id
 from openassent_cli.invocation import invocation, note
-from openassent_cli.output import done, print_json, show, show_list
+from openassent_cli.output import done, print_json, show, show_list, written_to
 from openassent_cli.problems import Exit, Problem
 from openassent_cli.progress import FileProgress, ScanProgress
 from openassent_cli.reports import Format
@@ -178,7 +176,7 @@ def local(
         report = scan_folder(
             path, selection=selection, baseline=known, changed_since=changed_since, on_progress=progress.update
         )
-    with output.open("w", encoding="utf-8") if output else nullcontext(sys.stdout) as file, redirect_stdout(file):
+    with written_to(output):
         if invocation().json or form is Format.JSON:
             print_json(report.as_json())  # also what --baseline reads
         else:

@@ -1,10 +1,10 @@
 """Findings for people: what, where, the code, and how to fix it.
 
-The worst are last, where a terminal stops. What is the same for several findings is said once.
+The worst are last, where a terminal stops. Texts that several findings share are printed once.
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from openassent_analysis.working_tree import ReportedFinding
 from openassent_cli.invocation import invocation, note
@@ -38,17 +38,21 @@ def print_report(report: LocalReport) -> None:
 
 
 def _said(reported: ReportedFinding) -> object:
-    """Returns what is printed of a finding besides its place."""
+    """Returns everything that is printed of a finding except its place."""
     finding, fix = reported.finding, reported.fix
     texts = (finding.rule_id, finding.priority, finding.confidence, finding.title, finding.description)
     return (*texts, finding.remediation, fix and (fix.summary if fix.edits else fix.code))
 
 
+def by_priority(priorities: Iterable[str]) -> str:
+    """Returns how many there are of each priority: `1 P1, 2 P3`."""
+    return ", ".join(f"{number} {priority}" for priority, number in sorted(Counter(priorities).items()))
+
+
 def summary(report: LocalReport) -> str:
     """Returns the counts in a sentence or three."""
     count, files = len(report.findings), counted(report.analyzed, "file")
-    kinds = Counter(it.finding.priority for it in report.findings)
-    detail = ", ".join(f"{number} {priority}" for priority, number in sorted(kinds.items()))
+    detail = by_priority(it.finding.priority for it in report.findings)
     new = "new " if report.baseline_count is not None else ""
     found = counted(count, f"{new}finding")
     parts = [f"{found} ({detail}) in {files}." if count else f"No {new}findings in {files}."]

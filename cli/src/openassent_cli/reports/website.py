@@ -1,6 +1,5 @@
 """Findings of a website for people: what, where, and what led to it. The worst are last, where a terminal stops."""
 
-from collections import Counter
 from typing import Any
 
 from rich.text import Text
@@ -9,7 +8,7 @@ from openassent_audit import Audit
 from openassent_cli.invocation import note
 from openassent_cli.output import counted, print_text
 from openassent_cli.printable import printable_line
-from openassent_cli.reports.text import STYLES
+from openassent_cli.reports.text import STYLES, by_priority
 
 _MOST_PROOFS = 3
 _COLUMNS = (("before", "before a choice"), ("refused", "after refusal"), ("accepted", "after acceptance"))
@@ -44,8 +43,7 @@ def _print_finding(finding: dict[str, Any]) -> None:
 def summary(audit: Audit) -> str:
     """Returns the outcome in a sentence or two."""
     pages = counted(len({page for visit in audit.visits for page in visit.pages}), "page")
-    kinds = Counter(it.priority for it in audit.findings)
-    detail = ", ".join(f"{number} {priority}" for priority, number in sorted(kinds.items()))
+    detail = by_priority(it.priority for it in audit.findings)
     found = f"{counted(len(audit.findings), 'finding')} ({detail})" if audit.findings else "No findings"
     reason = f" {audit.reason.message}" if audit.reason and audit.outcome != "blocked" else ""
     return f"{audit.outcome.capitalize()}: {found} on {pages} of {audit.host}.{reason}"

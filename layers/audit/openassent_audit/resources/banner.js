@@ -132,7 +132,7 @@
       buttons: buttons.map(label).slice(0, 10),
     };
   }
-  if (library) {
+  if (library && (action === "refuse" || action === "accept")) {
     try {
       const [, refuse, accept] = libraries[library];
       Promise.resolve((action === "refuse" ? refuse : accept)()).catch(() => null);

@@ -180,7 +180,7 @@ class WebSession(Caller):
 class RequiresSession(CallerRequirements[WebSession]):
     """Requirements of a page.
 
-    dialect: renders the page's errors. None: only a request that accepts HTML gets a page.
+    dialect: renders the page's errors. None: only a request that prefers HTML gets a page.
     signed_in: whether the page requires a session. If not, an expired session is ignored.
     role: the least role in the organization whose slug is in the path. None: the page isn't an organization's.
     form: whether the page accepts a form. If it requires a session, the form must contain the session's CSRF token.
@@ -316,7 +316,7 @@ def _read_cookies(header: str) -> dict[str, str]:
     return {name: value for name, _, value in pairs}
 
 
-def _read_form(media_type: str, body: bytes, most_fields: int, most_bytes: int = MAX_FORM_BYTES) -> dict[str, str]:
+def _read_form(media_type: str, body: bytes, most_fields: int, most_bytes: int) -> dict[str, str]:
     """Returns the form's fields. Raises UnsupportedMediaType, UnreadableForm."""
     if media_type != _FORM_TYPE:
         raise UnsupportedMediaType("This address only accepts the form of its page. Open the page, and send that form.")

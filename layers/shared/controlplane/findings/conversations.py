@@ -64,13 +64,15 @@ def with_assignees(items: Sequence[InboxItem], *, named: bool = True) -> list[In
 
     def known(item: InboxItem) -> InboxItem:
         assignee = item.assignee
-        member = found.get(assignee.user_id) if assignee else None
-        if assignee is None or member is None or member.joined_at > assignee.since:
+        if assignee is None:
+            return item
+        member = found.get(assignee.user_id)
+        if member is None or member.joined_at > assignee.since:
             return replace(item, assignee=None)
         shown = (member.name, member.email) if named else (None, None)
         return replace(item, assignee=Assignee(assignee.user_id, assignee.since, *shown))
 
-    return [known(item) if item.assignee else item for item in items]
+    return [known(item) for item in items]
 
 
 def people_of(comments: Iterable[Comment]) -> set[str]:
@@ -93,15 +95,14 @@ def shown_text(comment: Comment, people: Mapping[str, MemberItem], former: str |
 def _store_mentions(organization_id: str, text: str, *, by_address: bool) -> tuple[str, tuple[str, ...]]:
     """Returns the text with the IDs of the members whose addresses it has after `@`, and all members it mentions.
 
-    by_address: False keeps addresses as they are. The first ten count. Takes two round trips if it mentions anybody.
+    by_address: False keeps addresses as they are. The first ten count. Takes two round trips if it mentions anyone.
     """
     addressed = _ADDRESSED.findall(text) if by_address else []
     addresses = list(dict.fromkeys(map(normalize_email, addressed)))[:MOST_MENTIONS]
     mentioned = list(dict.fromkeys(_MENTIONED.findall(text)))[: MOST_MENTIONS - len(addresses)]
-    accounts = table.batch_get([keys.user_email(address) for address in addresses]) if addresses else []
+    accounts = table.batch_get([keys.user_email(address) for address in addresses])
     owners = {address: item["userId"] for address, item in zip(addresses, accounts, strict=True) if item}
-    wanted = [*owners.values(), *mentioned]
-    found = members.find_members(organization_id, wanted) if wanted else {}
+    found = members.find_members(organization_id, [*owners.values(), *mentioned])
 
     def stored(match: re.Match[str]) -> str:
         user_id = owners.get(normalize_email(match[1]))

@@ -8,7 +8,7 @@ A version is derived from the former version and the request, so a repeated chan
 
 import hashlib
 import secrets
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, ClassVar, NamedTuple
 
@@ -200,7 +200,7 @@ def change_item(
         return item
     if item.version != version:
         raise StaleVersion(item)
-    change = _change_leg(item, wanted, next_version, user_id)
+    change = change_leg(item, wanted, next_version, user_id)
     legs: dict[str, Leg] = {"item": change}
     if wanted.until:
         legs["end"] = Put({**keys.snooze(wanted.until, item.item_id)._asdict(), "itemId": item.item_id})
@@ -274,49 +274,40 @@ def new_version() -> str:
 
 
 def update_leg(
-    item_id: InboxItemId,
+    item: InboxItem,
     version: str,
     status: Status | None = None,
     *,
-    vendor: RuntimeVendor | None = None,
-    path: str | None = None,
-    assignee: Assignee | None = None,
-    history: Sequence[StatusChange] = (),
-    fields: Mapping[str, Any] | None = None,
+    fields: Mapping[str, Any],
     when: str,
     values: Mapping[str, Any] | None = None,
 ) -> Update:
     """Returns a user-visible change of an item, as a write or a leg of a transaction.
 
-    status: the new status; None keeps the current one, and the reason for it. vendor: that of a runtime finding, which
-    lists show. path: the file of a code finding, which the pages search. assignee: the item's, which lists show, too.
-    history: the item's history, which the current status then becomes part of. fields: further attributes to set.
-    when, values: the condition.
+    item: as it was read, with the vendor, the file, and the assignee that its position in the lists is to have.
+    status: the new status; None keeps the current one, and the reason for it. A new one makes the current one part of
+    the history. fields: further attributes to set. when, values: the condition.
     """
-    former = {"history": to_former(history)} if history and status is not None else {}
+    former = {"history": to_former(item.history)} if item.history and status is not None else {}
     reasons = dict.fromkeys(_REASONS) if status is not None else {}
     changed = {
         **reasons,
         **former,
-        **(fields or {}),
-        **list_attributes(item_id, status, vendor, path, assignee),
+        **fields,
+        **list_attributes(item.item_id, status, item.runtime_vendor, item.path, item.assignee),
         "version": version,
     }
     change = set_expression(changed)
     if status is not None and "expiresAt" not in changed:
         change += " REMOVE #expiresAt"  # only resolved items expire
-    return Update(keys.inbox_item(*item_id.location), change, when, {**changed, **(values or {})})
+    return Update(keys.inbox_item(*item.item_id.location), change, when, {**changed, **(values or {})})
 
 
-def status_leg(item: InboxItem, status: Status, version: str, user_id: str) -> Update:
-    """Returns a person's change of the status, on the condition that the item is as it was read.
+def change_leg(item: InboxItem, wanted: ItemChange, version: str, user_id: str | None) -> Update:
+    """Returns a change of an item by a person, if any, on the condition that the item is as it was read.
 
     version: the new one.
     """
-    return _change_leg(item, ItemChange(status), version, user_id)
-
-
-def _change_leg(item: InboxItem, wanted: ItemChange, version: str, user_id: str | None) -> Update:
     fields: dict[str, Any] = {}
     if wanted.status is not None:
         fields |= {"statusReason": wanted.reason, "statusBy": user_id, "dismissedUntil": wanted.until}
@@ -325,13 +316,9 @@ def _change_leg(item: InboxItem, wanted: ItemChange, version: str, user_id: str 
         assignee = Assignee(wanted.assignee, clock.timestamp()) if wanted.assignee else None
         fields["assignee"] = to_map(assignee) if assignee else None
     return update_leg(
-        item.item_id,
+        replace(item, assignee=assignee),
         version,
         wanted.status,
-        vendor=item.runtime_vendor,
-        path=item.path,
-        assignee=assignee,
-        history=item.history,
         fields=fields,
         when="#version = :expected",
         values={"expected": item.version},
@@ -341,7 +328,7 @@ def _change_leg(item: InboxItem, wanted: ItemChange, version: str, user_id: str 
 def reopen(item: InboxItem, until: str) -> list[Entry]:
     """Opens an item whose dismissal ends now. Returns the messages to send. Raises LegFailed if it was changed."""
     wanted = ItemChange("open", "Its dismissal has ended.")
-    change = Change(item.item_id, _change_leg(item, wanted, new_version(), None), item.status)
+    change = Change(item.item_id, change_leg(item, wanted, new_version(), None), item.status)
     end = Delete(keys.snooze(until, item.item_id))
     return transact_and_tell([change], {"end": end}, _recorded(item, wanted))
 
@@ -351,7 +338,7 @@ def list_attributes(
     status: Status | None,
     vendor: RuntimeVendor | None,
     path: str | None,
-    assignee: Assignee | None = None,
+    assignee: Assignee | None,
 ) -> dict[str, Any]:
     """Returns the attributes for a change now: its time, the index keys, and the new status, if any."""
     now = clock.timestamp()
@@ -371,7 +358,7 @@ def order_of(
     item_id: InboxItemId,
     vendor: RuntimeVendor | None,
     path: str | None,
-    assignee: Assignee | None = None,
+    assignee: Assignee | None,
 ) -> str:
     """Returns an item's position in the lists, with the vendor of a runtime finding, or the file of a code finding."""
     texts = vendor.to_texts() if vendor else (path,) if path else ()

@@ -17,7 +17,8 @@ from pydantic_core import PydanticCustomError
 
 from controlplane.findings import publications
 from controlplane.findings.changes import Change, transact_and_tell
-from controlplane.findings.items import Discovery, Evidence, RuntimeVendor, merge_evidence
+from controlplane.findings.discoveries import Discovery, merge_evidence
+from controlplane.findings.items import Evidence, RuntimeVendor
 from controlplane.findings.vendors import VendorItem, VendorState
 from controlplane.organizations import store as organizations
 from controlplane.organizations.store import UnknownOrganization

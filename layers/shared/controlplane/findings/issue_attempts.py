@@ -265,10 +265,8 @@ def complete(
             raise AttemptChanged
         item = InboxItem.from_item(existing)
         recorded = inbox.update_leg(
-            item_id,
+            item,
             inbox.new_version(),
-            path=item.path,
-            assignee=item.assignee,
             fields={"githubIssue": to_map(issue)},
             when="#version = :read AND attribute_not_exists(#githubIssue)",
             values={"read": item.version},

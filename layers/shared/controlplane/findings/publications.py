@@ -2,12 +2,14 @@
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import batched
 from typing import Any
 
 from controlplane.findings import inbox
 from controlplane.findings.changes import Change, transact_and_tell
-from controlplane.findings.items import LISTED, Discovery, InboxItem, Resolution, Status, resolved_by
+from controlplane.findings.discoveries import LISTED, Discovery, Resolution, resolved_by
+from controlplane.findings.items import InboxItem, Status
 from controlplane.platform.core.ids import InboxItemId
 from controlplane.platform.queues import events
 from controlplane.platform.queues.outbox import Entry
@@ -111,7 +113,7 @@ def publish_leg(discovery: Discovery, existing: Mapping[str, Any] | None) -> Put
             **attributes,
             **discovery.resolved_attributes(),
             **inbox.list_attributes(
-                item_id, "resolved" if is_resolved else "open", discovery.runtime_vendor, discovery.path
+                item_id, "resolved" if is_resolved else "open", discovery.runtime_vendor, discovery.path, None
             ),
             "version": inbox.new_version(),
         }
@@ -149,13 +151,9 @@ def _change(
     when, values = _unchanged(existing)
     item = InboxItem.from_item(existing)
     return inbox.update_leg(
-        discovery.item_id,
+        replace(item, runtime_vendor=discovery.runtime_vendor, path=discovery.path),
         inbox.new_version(),
         status,
-        vendor=discovery.runtime_vendor,
-        path=discovery.path,
-        assignee=item.assignee,
-        history=item.history,
         fields={**attributes, **reasons},
         when=when,
         values=values,
@@ -197,14 +195,10 @@ def resolve_leg(existing: Mapping[str, Any], resolution: Resolution) -> Update |
 
 def _resolve(existing: Mapping[str, Any], resolution: Resolution) -> Update:
     when, values = _unchanged(existing)
-    item = InboxItem.from_item(existing)
     return inbox.update_leg(
-        item.item_id,
+        InboxItem.from_item(existing),
         inbox.new_version(),
         "resolved",
-        path=item.path,
-        assignee=item.assignee,
-        history=item.history,
         fields=resolved_by(resolution),
         when=when,
         values=values,

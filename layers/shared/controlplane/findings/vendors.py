@@ -11,7 +11,8 @@ from typing import Annotated, Any, Final, Literal, NamedTuple
 
 from controlplane.findings import inbox
 from controlplane.findings.changes import Change, transact_and_tell
-from controlplane.findings.items import CodeUse, Evidence, InboxItem, RuntimeVendor, VendorDecision, finding_item_id
+from controlplane.findings.discoveries import finding_item_id
+from controlplane.findings.items import CodeUse, Evidence, InboxItem, RuntimeVendor, VendorDecision
 from controlplane.organizations import store as organizations
 from controlplane.platform.core import clock
 from controlplane.platform.core.actions import Action
@@ -185,7 +186,7 @@ def decide_vendor(
         )
         changes = []
         if finding and finding.status != "resolved":
-            resolved = inbox.status_leg(finding, "resolved", inbox.new_version(), user_id)
+            resolved = inbox.change_leg(finding, inbox.ItemChange("resolved"), inbox.new_version(), user_id)
             changes = [Change(finding.item_id, resolved, finding.status)]
         try:
             transact_and_tell(changes, legs, record)

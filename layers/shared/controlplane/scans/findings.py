@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from typing import Annotated, NamedTuple, cast
 
 from controlplane.findings import inbox
+from controlplane.findings.discoveries import Discovery, finding_item_id
 from controlplane.findings.fixes import Fix
-from controlplane.findings.items import Confidence, Discovery, Evidence, InboxItem, finding_item_id
+from controlplane.findings.items import Confidence, Evidence, InboxItem
 from controlplane.platform.core.clock import expiry
 from controlplane.platform.core.errors import ApiError, Conflict
 from controlplane.platform.core.ids import InboxItemId, RepositoryId, ScanId

@@ -15,7 +15,7 @@ from typing import Annotated, NamedTuple
 
 from controlplane.findings import publications
 from controlplane.findings.changes import Change, transact_and_tell
-from controlplane.findings.items import Discovery, Resolution
+from controlplane.findings.discoveries import Discovery, Resolution
 from controlplane.platform.core.ids import InboxItemId, RepositoryId
 from controlplane.platform.queues import events
 from controlplane.platform.queues.outbox import Entry

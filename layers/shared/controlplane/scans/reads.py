@@ -132,14 +132,17 @@ def find_with_inventory(scan_id: ScanId) -> ScanWithInventory | None:
     return ScanWithInventory.from_items(scan, inventory) if scan else None
 
 
-def list_inventories(scan_ids: Sequence[ScanId]) -> list[Inventory]:
-    """Returns the inventories of up to 100 scans, in one round trip. A scan without one is omitted. Consistent."""
-    items = table.batch_get([keys.scan_inventory(scan_id) for scan_id in scan_ids])
-    return [read_map(Inventory, item) for item in items if item]
+def find_inventory(scan_id: ScanId) -> Inventory | None:
+    """Returns the scan's inventory, or None if it has none or was deleted with its project. Consistent."""
+    item = table.get(keys.scan_inventory(scan_id))
+    return read_map(Inventory, item) if item else None
 
 
 def list_readable_inventories(scans: Sequence[ScanItem]) -> list[Inventory]:
-    """Returns the readable parts of the scans' inventories, as `list_inventories` does."""
+    """Returns the readable parts of the inventories of up to 100 scans, in one round trip. Consistent.
+
+    A scan without one is omitted.
+    """
     items = table.batch_get([keys.scan_inventory(scan.scan_id) for scan in scans])
     return [read_map(Inventory, item).readable(scan) for scan, item in zip(scans, items, strict=True) if item]
 

@@ -27,7 +27,7 @@ from controlplane.platform.core.errors import ApiError, Forbidden, InternalError
 from controlplane.platform.core.observability import count_limited, count_request, describe, log_request, logger
 from controlplane.platform.core.settings import settings
 from controlplane.platform.http import deprecations
-from controlplane.platform.http.callers import Dialect, RequestState
+from controlplane.platform.http.callers import ErrorPage, RequestState
 from controlplane.platform.http.client_address import used_front_door
 from controlplane.platform.http.negotiation import quality_of
 from controlplane.platform.http.route import EVERY_PATH, ControlRoute, RouteGroup, routes_of
@@ -90,12 +90,12 @@ class RequestMiddleware:
     """
 
     def __init__(
-        self, app: ASGIApp, routes: Iterable[BaseRoute] = (), look: Dialect | None = None, below: str = "/"
+        self, app: ASGIApp, routes: Iterable[BaseRoute] = (), error_page: ErrorPage | None = None, below: str = "/"
     ) -> None:
-        """routes: those of the app, for the methods that a path supports. look, below: see `create_app`."""
+        """routes: those of the app, for the methods that a path supports. error_page, below: see `create_app`."""
         self.app = app
         self.routes = routes
-        self.look = look
+        self.error_page = error_page
         self.below = below
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -109,7 +109,7 @@ class RequestMiddleware:
             scope, send = {**scope, "method": "GET"}, _without_body(send)
         state = RequestState(scope, _request_id(scope))
         urls.read_stage(scope.get("aws.event"))
-        state.look = self._look(scope)
+        state.error_page = self._select_error_page(scope)
         uses_front_door = used_front_door(lambda name: Headers(scope=scope).getlist(name))
         app = _reject if settings.front_door_required and not uses_front_door else self.app
         status = 500
@@ -141,11 +141,13 @@ class RequestMiddleware:
                 await state.failure(answer)(scope, receive, send_with_headers)
         _log(state, method, status, time.perf_counter() - started_at)
 
-    def _look(self, scope: Scope) -> Dialect | None:
-        """Returns the look for a browser. A program that lists JSON without preferring HTML gets the API's format."""
+    def _select_error_page(self, scope: Scope) -> ErrorPage | None:
+        """Returns the error page for a browser. A program that doesn't prefer HTML to JSON gets the API's format."""
+        if self.error_page is None or not scope["path"].startswith(self.below):
+            return None
         accept = ",".join(Headers(scope=scope).getlist("accept"))
         prefers_html = quality_of("text/html", accept) > quality_of("application/json", accept)
-        return self.look if prefers_html and scope["path"].startswith(self.below) else None
+        return self.error_page if prefers_html else None
 
     def _public_error(self, error: Exception, state: RequestState) -> ApiError:
         """Returns the response for FastAPI's errors about paths and methods without a route, and for any other one."""
@@ -230,17 +232,17 @@ def _allowed_methods(routes: Iterable[BaseRoute], scope: Scope) -> list[str]:
 class ControlApp(FastAPI):
     """An app whose only middleware is ours."""
 
-    look: tuple[Dialect | None, str] = (None, "/")
+    browser_errors: tuple[ErrorPage | None, str] = (None, "/")
 
     def build_middleware_stack(self) -> ASGIApp:
-        return RequestMiddleware(self.router, self.routes, *self.look)
+        return RequestMiddleware(self.router, self.routes, *self.browser_errors)
 
 
-def create_app(*routers: APIRouter | RouteGroup, look: Dialect | None = None, below: str = "/") -> FastAPI:
+def create_app(*routers: APIRouter | RouteGroup, error_page: ErrorPage | None = None, below: str = "/") -> FastAPI:
     """Returns the app of one function. Every router must be a ControlRouter, or a group whose module has one.
 
     Every response, including FastAPI's own 404 and 405, has the format of the API, or that of the route's dialect.
-    look: renders the errors of other routes for requests that prefer HTML and whose path begins with `below`.
+    error_page: renders errors without a dialect for requests that prefer HTML and whose path begins with `below`.
     """
     app = ControlApp(
         title="assent",
@@ -250,7 +252,7 @@ def create_app(*routers: APIRouter | RouteGroup, look: Dialect | None = None, be
         redirect_slashes=False,
         telemetry=lazy_imports.TELEMETRY_OFF,
     )
-    app.look = look, below
+    app.browser_errors = error_page, below
     app.router.route_class = ControlRoute
     for router in routers:
         app.router.routes.extend([router] if isinstance(router, RouteGroup) else router.routes)

@@ -12,7 +12,7 @@ The route class (`controlplane.platform.http.route`) calls the requirements' met
 defined here. An endpoint without such a parameter, such as the health check, has the base classes, which check nothing.
 """
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from http import HTTPStatus
 from typing import Any, ClassVar, Protocol
 
@@ -106,6 +106,9 @@ class CallerRequirements[C: Caller]:
         """Checks the organization and the resource of the request, after FastAPI has validated the rest."""
 
 
+# Renders an error for a browser, like `Dialect.failure`.
+type ErrorPage = Callable[[ApiError, Caller], Response]
+
 _SCOPE_KEY = "controlplane"
 _JSON_HEADERS = {"content-type": "application/json"}
 
@@ -113,7 +116,7 @@ _JSON_HEADERS = {"content-type": "application/json"}
 class RequestState:
     """One request's id, operation, caller, dialect, and the deprecated things it uses, each set once it is known.
 
-    look: renders errors for a browser if the route has no dialect.
+    error_page: renders errors if the route has no dialect. None: they have the API's format.
     is_dry_run: whether the request changes nothing because the client wants that.
     warnings: the unknown fields of the body, which a success names, too.
     """
@@ -122,8 +125,8 @@ class RequestState:
         "caller",
         "deprecations",
         "dialect",
+        "error_page",
         "is_dry_run",
-        "look",
         "operation",
         "request_id",
         "scope",
@@ -136,7 +139,7 @@ class RequestState:
         self.operation = "-"
         self.caller = Caller()
         self.dialect: Dialect | None = None
-        self.look: Dialect | None = None
+        self.error_page: ErrorPage | None = None
         self.deprecations: list[Deprecation] = []
         self.is_dry_run = False
         self.warnings: Problems = []
@@ -173,7 +176,7 @@ class RequestState:
         """Returns the response for an error. Logs its context, which only operators may see."""
         if error.context:
             logger.info("refused", extra={"requestId": self.request_id, "code": error.code, **error.context})
-        dialect = self.dialect or self.look
-        if dialect is not None:
-            return dialect.failure(error, self.caller)
+        render = self.error_page if self.dialect is None else self.dialect.failure
+        if render is not None:
+            return render(error, self.caller)
         return Response(envelope.failure(error), error.status, {**_JSON_HEADERS, **error.headers})
