@@ -45,24 +45,6 @@ class Network:
     connect: Callable[[str, int], Awaitable[Streams]] = asyncio.open_connection
 
 
-class NotPublic(OSError):
-    """A host has no address on the public internet."""
-
-
-async def connect_public(network: Network, found: Resolution, port: int) -> Streams:
-    """Connects to the first public address that answers. Raises NotPublic and OSError."""
-    public = [it for it in found.addresses if is_public(it)]
-    if not public:
-        raise NotPublic(f"not a public address: {', '.join(found.addresses) or 'none'}")
-    error = OSError("no address")
-    for address in public[:4]:
-        try:
-            return await network.connect(address, port)
-        except OSError as raised:
-            error = raised
-    raise error
-
-
 def is_public(text: str) -> bool:
     """Returns whether an IP address is one of the public internet, also when it is written inside an IPv6 address."""
     try:

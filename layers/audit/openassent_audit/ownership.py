@@ -5,7 +5,6 @@
 
 import asyncio
 import http.client
-import io
 import re
 import secrets
 import socket
@@ -13,18 +12,20 @@ import ssl
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Final, Literal, cast
+from typing import Final, Literal
+from urllib.parse import SplitResult, urlsplit
 
-from openassent_audit.network import Network, connect_public
+from openassent_audit.limits import Limits
+from openassent_audit.network import Network
+from openassent_audit.proxy import Proxy
 from openassent_audit.report import Audit
 
 Proof = Literal["dns", "file", "consent"]
 
 _SECONDS: Final = 10
-_MOST_BYTES: Final = 16_384
+_MOST_BYTES, _MOST_CHARACTERS = 100_000, 1_000  # a certificate's chain has some thousand
 _RESOLVERS: Final = Path("/etc/resolv.conf")
-_TXT: Final = 16
+_PORT, _TXT = 53, 16
 # RFC 6891: answers of up to 1,232 bytes.
 _EDNS: Final = bytes.fromhex("00 0029 04d0 00000000 0000")
 
@@ -61,7 +62,7 @@ async def find_proof(
         async with asyncio.timeout(_SECONDS):
             if token in await lookup(f"_{brand}-audit.{audit.host}"):
                 return "dns"
-    with suppress(OSError, ValueError, TimeoutError, asyncio.IncompleteReadError, http.client.HTTPException):
+    with suppress(OSError, ValueError, TimeoutError, http.client.HTTPException):
         async with asyncio.timeout(_SECONDS):
             path = f"/.well-known/{brand}-audit.txt"
             if token == await _read_file(audit.host, path, network, trusted or ssl.create_default_context()):
@@ -74,20 +75,24 @@ def _asks(audit: Audit, base: str) -> bool:
 
 
 async def _read_file(host: str, path: str, network: Network, trusted: ssl.SSLContext) -> str | None:
-    """Returns a small file of the website itself, without following redirects, or None if it has none."""
-    reader, writer = await connect_public(network, await network.resolve(host, 443), 443)
+    """Returns a small file of the website itself, without following redirects, or None if it has none.
+
+    The proxy of the visits makes the connection, and ends it when this is canceled.
+    """
+    limits = Limits(connections=1, bytes=_MOST_BYTES)
+    async with Proxy(limits, network, on_limit=lambda _: None, on_data=lambda _: None) as proxy:
+        return await asyncio.to_thread(_fetch, urlsplit(proxy.address), host, path, trusted)
+
+
+def _fetch(proxy: SplitResult, host: str, path: str, trusted: ssl.SSLContext) -> str | None:
+    connection = http.client.HTTPSConnection(str(proxy.hostname), proxy.port, timeout=_SECONDS, context=trusted)
+    connection.set_tunnel(host)
     try:
-        await writer.start_tls(trusted, server_hostname=host)
-        writer.write(f"GET {path} HTTP/1.1\r\nhost: {host}\r\naccept: text/plain\r\nconnection: close\r\n\r\n".encode())
-        content = b""
-        while len(content) < _MOST_BYTES and (more := await reader.read(_MOST_BYTES)):
-            content += more
+        connection.request("GET", path, headers={"accept": "text/plain"})
+        answer = connection.getresponse()
+        return answer.read(_MOST_CHARACTERS).decode().strip() if answer.status == http.client.OK else None
     finally:
-        writer.transport.abort()
-    received = SimpleNamespace(makefile=lambda _: io.BytesIO(content))
-    answer = http.client.HTTPResponse(cast("socket.socket", received))
-    answer.begin()
-    return answer.read(_MOST_BYTES).decode().strip() if answer.status == http.client.OK else None
+        connection.close()
 
 
 def _ask(server: str, name: str) -> list[str]:
@@ -98,7 +103,7 @@ def _ask(server: str, name: str) -> list[str]:
     family = socket.AF_INET6 if ":" in server else socket.AF_INET
     with socket.socket(family, socket.SOCK_DGRAM) as asked:
         asked.settimeout(_SECONDS / 4)
-        asked.connect((server, 53))
+        asked.connect((server, _PORT))
         asked.send(question + _EDNS)
         answer = asked.recv(4_096)
     if answer[:2] != number:

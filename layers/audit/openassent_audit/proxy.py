@@ -13,7 +13,7 @@ from typing import Final, Self
 from urllib.parse import urlsplit
 
 from openassent_audit.limits import Limits
-from openassent_audit.network import PORTS, Network, NotPublic, Streams, connect_public, literal
+from openassent_audit.network import PORTS, Network, Streams, is_public, literal
 
 _LARGEST_HEAD: Final = 65_536
 _CHUNK: Final = 65_536
@@ -135,10 +135,19 @@ class Proxy:
             found = literal(host) or await self.network.resolve(host, port)
             if found.canonical != host:
                 self.aliases[host] = found.canonical
+            public = [it for it in found.addresses if is_public(it)]
+            if not public:
+                raise Refused(f"not a public address: {', '.join(found.addresses) or 'none'}")
+            return await self._connect(public, port)
+
+    async def _connect(self, addresses: list[str], port: int) -> Streams:
+        error = OSError("no address")
+        for address in addresses[:4]:
             try:
-                return await connect_public(self.network, found, port)
-            except NotPublic as error:
-                raise Refused(str(error)) from None
+                return await self.network.connect(address, port)
+            except OSError as raised:
+                error = raised
+        raise error
 
     async def _relay(self, browser: Streams, site: Streams, watch: Callable[[bytes], object]) -> None:
         """Copies both ways until both have ended."""
