@@ -1,4 +1,4 @@
-"""The message with which a worker reports an audit to the service's intake (docs/intake.md): bounded, whatever a page did.
+"""The message with which a worker reports an audit to the service (docs/intake.md): bounded, whatever a page did.
 
 It is trimmed until it fits: first the requests, then evidence, and the picture last.
 """
@@ -7,6 +7,7 @@ import base64
 import gzip
 import hashlib
 import json
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
@@ -14,6 +15,7 @@ from typing import Any, Final, NamedTuple
 MOST_BYTES: Final = 238_000
 MOST_PICTURE_BYTES: Final = 60_000
 _TITLE, _TEXT, _ID, _NAME = 200, 500, 300, 100
+_NOT_IN_HOST: Final = re.compile(r"[^a-z0-9._:-]")
 
 
 class _Size(NamedTuple):
@@ -93,10 +95,10 @@ def _cut(text: str, length: int) -> str:
 
 
 def _identified(text: str) -> str:
-    """Returns an ID that isn't too long, and still the same in every audit."""
-    shown = _cut(text, len(text) + 1)
-    if len(shown) <= _ID:
-        return shown
+    """Returns an ID that can be shown, isn't too long, and is still its own, the same in every audit."""
+    shown = _cut(text, _ID)
+    if shown == text:
+        return text
     return f"{shown[: _ID - 17]}~{hashlib.sha256(text.encode(errors='replace')).hexdigest()[:16]}"
 
 
@@ -130,6 +132,7 @@ def _vendor(vendor: Mapping[str, Any], size: _Size) -> dict[str, Any]:
     return {
         **vendor,
         "name": _cut(vendor["name"], _NAME),
+        "domain": _NOT_IN_HOST.sub("-", vendor["domain"].lower())[:253],
         "aliasOf": _maybe(vendor["aliasOf"], 253),
         "pages": [_cut(it, size.address) for it in vendor["pages"][: size.pages]],
     }
