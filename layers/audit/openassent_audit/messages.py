@@ -90,8 +90,8 @@ def _sized(report: Mapping[str, Any], made: Sequence[str], picture: bytes | None
 
 def _cut(text: str, length: int) -> str:
     """Returns the text without what can't be shown, and not longer than that."""
-    shown = "".join(it if it.isprintable() else " " for it in text[: 4 * length]).strip()
-    return shown if len(shown) <= length else shown[: length - 1] + "…"
+    shown = text if len(text) <= length else text[: length - 1] + "…"
+    return shown if shown.isprintable() else "".join(it if it.isprintable() else " " for it in shown)
 
 
 def _identified(text: str) -> str:

@@ -34,7 +34,8 @@ def test_requests_of_vendors_and_findings_outlast_the_others():
     report = accepted(message(finding(), visits=[visit(it, requests=requests) for it in ALL], picture=JPEG))
     kept = report.visits.visits[0].requests
     assert (kept[-1].vendor_id, len(kept) < 300, kept[0].at) == ("segment", True, 0)
-    assert report.picture and report.made
+    assert report.picture
+    assert report.made
 
 
 @pytest.mark.parametrize("text", ["x" * 5_000, "\u202e\ud800\x00\n" * 900, "ü" * 5_000, "😀" * 5_000, ""])

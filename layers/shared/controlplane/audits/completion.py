@@ -202,19 +202,17 @@ class _Completion:
             "event": event.leg,
         }
         organization_id = self.project_id.organization_id
-        record = Recorded(
-            Action.AUDIT_COMPLETE, organization_id, run.audit_id, run.url, {"status": "pending"}, after
-        )
+        record = Recorded(Action.AUDIT_COMPLETE, organization_id, run.audit_id, run.url, {"status": "pending"}, after)
         return _Step(legs=legs, record=record, told=(event,))
 
     def _listed(self, finding: Finding) -> RunFinding:
         item_id = self._item_id(finding.id)
         return RunFinding(finding.id, finding.kind, finding.title, finding.priority, finding.vendor_id, item_id)
 
-    def _changes(self, audit: AuditItem) -> RunChanges:
-        """Returns how the run compares with the last one that wasn't blocked. Nothing, if there was none."""
+    def _changes(self, audit: AuditItem) -> RunChanges | None:
+        """Returns how the run compares with the last one that wasn't blocked. None without one, or if it is blocked."""
         if audit.vendors is None or self.report.outcome == "blocked":
-            return RunChanges()
+            return None
         seen = [it.vendor_id for it in self.report.vendors]
         # A run that lacks a visit may only not have come to a vendor.
         missing = [it for it in audit.vendors if it not in seen] if {*CHOICES} <= {*self.report.made} else []
@@ -226,7 +224,7 @@ class _Completion:
         )
 
     def _audit_leg(self, audit: AuditItem) -> Update:
-        """Returns the leg that ends the run in its audit. A run that was blocked has seen neither proof nor findings."""
+        """Returns the leg that ends the run in its audit. One that was blocked has seen neither proof nor findings."""
         at, removed = self.report.at, ["#activeRunId"]
         changed: dict[str, Any] = {"latestRun": to_map(LatestRun(self.run_id, self.report.outcome, at))}
         if self.report.outcome != "blocked":

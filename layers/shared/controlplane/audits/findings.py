@@ -17,7 +17,7 @@ from controlplane.platform.core.ids import InboxItemId, ProjectId
 _SOURCE = "website-audit"
 _MOST_PLACES = 3
 _VISITORS = {
-    "untouched": "of a visitor who hasn’t chosen",
+    "untouched": "of a visitor who hasn't chosen",
     "refused": "of a visitor who refuses",
     "accepted": "of a visitor who accepts",
 }
@@ -70,7 +70,9 @@ def discovery_of(
             *(_causes(known.code) if known else ()),
             *(_evidence(it, host, report.at) for it in finding.evidence),
         ),
-        runtime_vendor=RuntimeVendor(report.project_id, vendor.vendor_id, vendor.name, vendor.domain) if vendor else None,
+        runtime_vendor=RuntimeVendor(report.project_id, vendor.vendor_id, vendor.name, vendor.domain)
+        if vendor
+        else None,
         vendor_ids=(vendor.vendor_id,) if vendor else (),
         decisions=(decision,) if decision else (),
     )

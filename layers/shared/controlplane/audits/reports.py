@@ -34,7 +34,7 @@ from controlplane.platform.queues.messages import Message
 MOST_FINDINGS, MOST_VENDORS, MOST_EVIDENCE = 100, 200, 5
 _MOST_UNPACKED_BYTES = 3_000_000
 # Of the stored report. An item of the table has at most 400 KB.
-_MOST_STORED_BYTES = 350_000
+_MOST_STORED_BYTES = 300_000
 _JPEG = b"\xff\xd8\xff"
 
 Choice = Literal["untouched", "refused", "accepted"]
