@@ -195,8 +195,8 @@ class RunVendor(NamedTuple):
     before: bool
     refused: bool
     accepted: bool
-    alias_of: str | None = None
-    pages: tuple[str, ...] = ()
+    alias_of: str | None
+    pages: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
