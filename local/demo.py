@@ -14,6 +14,7 @@ from typing import Any
 import yaml
 
 from controlplane.api_keys import store as api_keys
+from controlplane.audits import store as audits
 from controlplane.billing import store as billing
 from controlplane.code_host import repositories
 from controlplane.code_host.items import HostedRepository, Link, RepositoryItem
@@ -29,7 +30,6 @@ from controlplane.platform.core.settings import settings
 from controlplane.platform.queues import outbox
 from controlplane.platform.queues.sweep_runs import SweepRun
 from controlplane.platform.table.leases import Lease
-from controlplane.projects import audits
 from controlplane.projects import store as projects
 from controlplane.projects.items import Address, ProjectItem
 from controlplane.projects.origins import parse_origin
@@ -80,7 +80,7 @@ def create_demo(base_url: str) -> dict[str, Any]:
 
 
 def _create_project(organization_id: str, described: dict[str, Any]) -> ProjectItem:
-    """Creates the project, with an audit of its first website that has passed once."""
+    """Creates the project, with an audit of its first website."""
     origins = [parse_origin(website) for website in described["websites"]]
     project = projects.create_project(
         organization_id,
@@ -89,9 +89,8 @@ def _create_project(organization_id: str, described: dict[str, Any]) -> ProjectI
         addresses=[Address(origin.origin, origin.kind) for origin in origins],
         branding=settings.service_brand,
     )
-    audit = audits.create_audit(project.project_id, project.websites[0].website_id, every_days=7)
-    audits.record_run(project.project_id, audit.audit_id, "passed")
-    return project
+    audits.create_audit(project, project.websites[0].website_id, "weekly")
+    return projects.get_project(project.project_id)
 
 
 def _fill(data: dict[str, Any], project: ProjectItem, owner: UserItem, base_url: str) -> str:

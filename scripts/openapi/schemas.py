@@ -6,6 +6,7 @@ from pydantic import BaseModel, TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import core_schema
 
+from controlplane.audits.items import Outcome, ProofMethod, RunStatus, Trigger
 from controlplane.feedback.store import Category, Surface
 from controlplane.findings.items import Source, Status
 from controlplane.findings.lists import Sort
@@ -61,7 +62,7 @@ _ENUMERATIONS: dict[str, tuple[str, tuple[Any, ...]]] = {
     "Confidence": ("How sure the analysis is.", ("high", "medium", "low")),
     "FindingCategory": ("The category of a finding.", (*CATEGORIES,)),
     "Severity": ("The severity of a finding.", (*SEVERITIES,)),
-    "Schedule": ("How often a repository is scanned automatically.", get_args(Schedule)),
+    "Schedule": ("How often a scan or an audit starts by itself.", get_args(Schedule)),
     "OverLimitName": ("A limit of the plan that the organization exceeds.", ("apiKeys", "projects")),
     "Stage": ("A stage of a scan.", get_args(Stage)),
     "StageStatus": ("The status of a scan's stage.", ("pending", "running", "completed", "failed", "canceled")),
@@ -78,6 +79,10 @@ _ENUMERATIONS: dict[str, tuple[str, tuple[Any, ...]]] = {
     "ActorKind": ("Who acts.", get_args(ActorKind)),
     "ActionSource": ("How an action was started.", get_args(ActionSource)),
     "AddressKind": ("The kind of address.", get_args(AddressKind)),
+    "AuditOutcome": ("The result of a run.", get_args(Outcome)),
+    "AuditRunStatus": ("The status of a run.", get_args(RunStatus)),
+    "AuditTrigger": ("What started a run.", get_args(Trigger)),
+    "ProofMethod": ("What proves ownership.", get_args(ProofMethod)),
 }
 
 # A name that a person chooses, whose pattern many requests share.

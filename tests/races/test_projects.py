@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from ops.audits import remove_audit
 
 from controlplane.erasure import leftovers
 from controlplane.platform.core.ids import ProjectId
@@ -16,7 +17,6 @@ from controlplane.platform.table.table import table
 from controlplane.projects import audits
 from controlplane.projects.changes import MAX_FORMER, UnknownWebsite
 from controlplane.projects.store import get_project, get_project_by_slug
-from ops.audits import remove_audit
 from tests.races.stage import Stage, faults, race
 from tests.races.verdicts import check_first
 from tests.support.api import Reply

@@ -1,6 +1,7 @@
 """The stored form of accounts, organizations, projects, repositories, keys, and credentials doesn't change."""
 
 import pytest
+from controlplane.projects.audits import AuditItem
 
 from controlplane.api_keys.items import ApiKeyItem, KeySecretItem
 from controlplane.code_host.items import Link, RepositoryItem
@@ -25,7 +26,6 @@ from controlplane.platform.queues.deletion_items import DeletionItem
 from controlplane.platform.table.idempotency import RecordItem
 from controlplane.platform.table.keys import Key
 from controlplane.platform.table.stored import read_map
-from controlplane.projects.audits import AuditItem
 from controlplane.projects.items import ProjectItem
 from tests.support.each import each
 

@@ -181,6 +181,18 @@ def remove_vendors(subject: Subject, after: str | None) -> str | None:
     return page.next_sk
 
 
+def remove_audit_runs(subject: Subject, after: str | None) -> str | None:
+    """Deletes the runs of the project's audits, each with its report."""
+    local = ProjectId.stored(subject.subject_id).local
+    page = subject.page(keys.audit_run_prefix(local), after)
+    _delete(page.items)
+    reports = keys.audit_report_prefix(local)
+    table.delete_all(
+        (_key(item)._replace(sk=reports + item["sk"].split("#", 2)[2]) for item in page.items), Unrecorded.CLEANUP
+    )
+    return page.next_sk
+
+
 def remove_slugs(subject: Subject, after: str | None) -> str | None:
     """Deletes the project's former slugs, except those that another project has claimed."""
     page = subject.page(keys.PROJECT_SLUG_PREFIX, after)
@@ -314,6 +326,7 @@ OF_PROJECT: tuple[Step, ...] = (
     remove_inbox_items,
     remove_links,
     remove_vendors,
+    remove_audit_runs,
     remove_slugs,
 )
 OF_REPOSITORY: tuple[Step, ...] = (

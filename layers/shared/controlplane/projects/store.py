@@ -25,7 +25,7 @@ from controlplane.platform.table.retry import WriteConflict, retry_on_conflict
 from controlplane.platform.table.table import Check, Delete, Leg, LegFailed, Put, QueryPage, Recorded, Update, table
 from controlplane.projects.items import NO_BRANDING, Address, ConsentItem, ProjectItem, WebsiteItem
 
-# Deleting a project also deletes its audits, two items each, in one transaction of at most 100 items.
+# Deleting a project also deletes its audits, in one transaction of at most 100 items.
 MAX_AUDITS = 40
 
 _SLUG_LENGTH = 48
@@ -229,15 +229,13 @@ def plan_check(organization_id: str, branding: str) -> Check:
 
 
 def audit_deletions(project: ProjectItem, deleted: Iterable[WebsiteItem]) -> dict[str, Leg]:
-    """Returns legs that delete the websites' audits and their schedules. Audit runs are kept.
+    """Returns legs that delete the websites' audits with their schedules. Audit runs are kept.
 
-    The legs are unconditional: the project's item lists the audits, and the same transaction checks its version.
+    The legs are unconditional: the project's item lists the audits, and the same transaction checks its version. The
+    sweep drops the entry of a schedule whose audit is gone.
     """
-    legs: dict[str, Leg] = {}
-    for audit_id in (audit_id for website in deleted for audit_id in website.audits):
-        legs[audit_id] = Delete(keys.audit(*project.project_id.location, audit_id))
-        legs[f"{audit_id} schedule"] = Delete(keys.audit_schedule(*project.project_id.location, audit_id))
-    return legs
+    location = project.project_id.location
+    return {it: Delete(keys.audit(*location, it)) for website in deleted for it in website.audits}
 
 
 def existing(item: Mapping[str, Any] | None) -> ProjectItem:
@@ -274,8 +272,8 @@ def delete_project(project: ProjectItem, caller_id: str | None = None) -> Projec
     """Deletes the project with its consent instance, websites, audits, and schedules. Returns the deleted project.
 
     caller_id: the user who must be an admin at commit; None for an API key or the operator.
-    Raises UnknownProject, RoleRequired. Audit runs are kept. Its scans, inbox items, links, and vendors are deleted in
-    the background, through a work item that the same transaction writes.
+    Raises UnknownProject, RoleRequired. Its scans, inbox items, links, vendors, and audit runs are deleted in the
+    background, through a work item that the same transaction writes.
     """
     organization_id = project.project_id.organization_id
 
