@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from controlplane.audits import store
+from controlplane.audits import runs, store
 from controlplane.audits.items import (
     AuditItem,
     LatestRun,
@@ -94,8 +94,11 @@ def report(outcome: str = "failed", **fields: Any) -> dict[str, Any]:
 def complete(
     audit: AuditItem, told: Mapping[str, Any], picture: bytes | None = None, proof: str | None = None
 ) -> RunItem:
-    """Starts a run of the audit, and completes it with that report. Returns the run."""
-    run = store.start_run(audit)
+    """Completes the audit's active run, or a new one, with that report. Returns the run."""
+    current = store.get_audit(audit.project_id, audit.audit_id)
+    active = current.active_run_id
+    run = runs.find_run(audit.project_id, audit.audit_id, active) if active else store.start_run(current)
+    assert run is not None
     now = clock.timestamp()
     rest = {name: told[name] for name in ("visits", "banner", "pages")}
     found = tuple(RunFinding(*(it[name] for name in ("id", "kind", "title", "priority", "vendorId"))) for it in told["findings"])

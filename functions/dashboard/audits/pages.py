@@ -1,5 +1,6 @@
 """The pages of website audits: a project's list with the form that creates one, an audit with its runs, and a run."""
 
+import re
 from typing import Any, get_args
 from urllib.parse import urlsplit
 
@@ -7,9 +8,9 @@ from fastapi import Response
 
 from controlplane.access.web_session import WebSession
 from controlplane.audits import runs, store
-from controlplane.audits.items import AuditItem, ReportItem, RunItem, UnknownRun
+from controlplane.audits.items import AuditItem, ReportItem, RunItem, UnknownAudit, UnknownRun
 from controlplane.audits.store import DailyRunsUsed, RunInProgress
-from controlplane.platform.core import clock
+from controlplane.platform.core import clock, ids
 from controlplane.platform.core.errors import ApiError
 from controlplane.platform.core.ids import ProjectId, RunId
 from controlplane.platform.core.schedules import Schedule
@@ -29,6 +30,7 @@ from dashboard.projects.pages import project_page, read_slug
 router = ControlRouter(tags=["Pages"], include_in_schema=False)
 
 RUNS_PER_PAGE = 25
+_AUDIT_ID = re.compile(ids.AUDIT_PATTERN)
 SCHEDULES: tuple[Schedule, ...] = get_args(Schedule)
 _DONE = {
     "created": "The audit is created, and its first run has started.",
@@ -79,13 +81,13 @@ async def submit_audit(session: MemberSubmits, project_slug: ProjectSlug) -> Res
 @router.get("/organizations/{organizationSlug}/projects/{projectSlug}/audits/{auditId}", operation_id="showAudit")
 async def show_audit(session: MemberSees, project_slug: ProjectSlug, audit_id: AuditPath) -> Response:
     """Shows an audit: its runs, its schedule, and how to prove that the website is one's own."""
-    return _audit(session, project_slug, _resolve(session, project_slug), audit_id)
+    return _audit(session, project_slug, _resolve(session, project_slug, audit_id), audit_id)
 
 
 @router.post("/organizations/{organizationSlug}/projects/{projectSlug}/audits/{auditId}", operation_id="scheduleAudit")
 async def schedule_audit(session: MemberSubmits, project_slug: ProjectSlug, audit_id: AuditPath) -> Response:
     """Changes the audit's schedule."""
-    project_id = _resolve(session, project_slug)
+    project_id = _resolve(session, project_slug, audit_id)
     try:
         store.change_schedule(store.get_audit(project_id, audit_id), _read_schedule(session))
     except NotAcceptable as failure:
@@ -98,7 +100,7 @@ async def schedule_audit(session: MemberSubmits, project_slug: ProjectSlug, audi
 )
 async def start_run(session: MemberSubmits, project_slug: ProjectSlug, audit_id: AuditPath) -> Response:
     """Starts a run, and leads to it."""
-    project_id = _resolve(session, project_slug)
+    project_id = _resolve(session, project_slug, audit_id)
     try:
         run = store.start_run(store.get_audit(project_id, audit_id))
     except (RunInProgress, DailyRunsUsed) as failure:
@@ -112,7 +114,7 @@ async def start_run(session: MemberSubmits, project_slug: ProjectSlug, audit_id:
 )
 async def delete_audit(session: AdminSubmits, project_slug: ProjectSlug, audit_id: AuditPath) -> Response:
     """Deletes the audit with its schedule. Its runs are kept."""
-    project = projects.get_project(_resolve(session, project_slug))
+    project = projects.get_project(_resolve(session, project_slug, audit_id))
     website_id = store.delete_audit(project, audit_id, session.user_id)
     return _redirect(session, project.slug, f"?done={'deleted-website' if website_id else 'deleted'}")
 
@@ -122,7 +124,7 @@ async def delete_audit(session: AdminSubmits, project_slug: ProjectSlug, audit_i
 )
 async def show_run(session: MemberSees, project_slug: ProjectSlug, audit_id: AuditPath, run: RunPath) -> Response:
     """Shows a run: its status, and what its visits found and recorded. It outlives its audit."""
-    project_id, run_id = _resolve(session, project_slug), RunId.parse(run)
+    project_id, run_id = _resolve(session, project_slug, audit_id), RunId.parse(run)
     if run_id is None or run_id.organization_id != session.organization.organization_id:
         raise UnknownRun
     project, audit, (item, report) = read_all(
@@ -144,8 +146,13 @@ async def show_run(session: MemberSees, project_slug: ProjectSlug, audit_id: Aud
     )
 
 
-def _resolve(session: WebSession, slug: str) -> ProjectId:
-    """Returns the ID of the project with that current or former slug. Raises UnknownProject."""
+def _resolve(session: WebSession, slug: str, audit_id: str = "") -> ProjectId:
+    """Returns the ID of the project with that current or former slug. Raises UnknownProject, UnknownAudit.
+
+    audit_id: as the path has it.
+    """
+    if audit_id and not _AUDIT_ID.fullmatch(audit_id):
+        raise UnknownAudit
     return projects.resolve_slug(session.organization.organization_id, read_slug(slug))[0]
 
 

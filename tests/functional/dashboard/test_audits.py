@@ -49,7 +49,8 @@ def test_a_form_creates_an_audit_of_a_domain_and_starts_its_first_run_once(visit
     (audit,) = store.list_audits(project.project_id, 10, None).items
     assert (audit.url, audit.schedule, audit.active_run_id is not None) == ("https://example.com/", "weekly", True)
     assert reply.headers["location"] == f"{own}/{audit.audit_id}/runs/{audit.active_run_id}?done=created"
-    assert visitor.press("Audit this website", fill={"Schedule": "Weekly"}, on=before).headers == reply.headers
+    again = visitor.press("Audit this website", fill={"Schedule": "Weekly"}, on=before)
+    assert again.headers["location"] == reply.headers["location"]
     run = visitor.follow(reply)
     assert 'id="run" data-refresh="5"' in run.text
     assert "its first run has started" in text_of(run)
@@ -79,7 +80,7 @@ def test_an_audit_has_a_schedule_that_waits_for_proof_and_shows_how_to_prove(vis
     reply = visitor.press("Save", fill={"Schedule": "Daily"})
     assert reply.headers["location"] == f"{page}?done=scheduled"
     assert "It will run daily, once a run has seen that the website is yours" in text_of(visitor.follow(reply))
-    complete(store.get_audit(audit.project_id, audit.audit_id), report("passed"), proof="dns")
+    complete(audit, report("passed"), proof="dns")
     text = text_of(visitor.get(page))
     assert "It runs daily, next on " in text
     assert "Proven by its DNS record, as the run of " in text
@@ -94,10 +95,8 @@ def test_a_run_is_started_by_its_button_once_at_a_time_and_six_times_a_day(visit
     late = visitor.press("Start a run", on=before)
     assert (late.status, "A run of this audit is in progress." in text_of(late)) == (409, True)
     assert visitor.offers("Follow the run") == 1
-    running = store.get_audit(audit.project_id, audit.audit_id)
-    for _ in range(RUNS_PER_DAY - 1):
-        complete(running, report("passed"), continues=running.active_run_id)
-        running = store.get_audit(audit.project_id, audit.audit_id)
+    for _ in range(RUNS_PER_DAY):
+        complete(audit, report("passed"))
     assert visitor.press("Start a run", on=before).status == 429
 
 

@@ -7,7 +7,8 @@ from typing import Any
 from controlplane.findings.discoveries import finding_item_id
 from controlplane.platform.table import keys
 from controlplane.platform.table.table import Put, table
-from controlplane.projects import audits, changes
+from controlplane.audits import store as audits
+from controlplane.projects import changes
 from controlplane.projects import store as projects
 from controlplane.projects.items import Address, ProjectItem
 from tests.support.api import Api, Reply
@@ -28,7 +29,7 @@ def make_project(
 def add_audits(project: ProjectItem, position: int = 0, count: int = 1) -> list[str]:
     """Creates audits of the website at that position. Returns their IDs."""
     website_id = project.websites[position].website_id
-    return [audits.create_audit(project.project_id, website_id, 7).audit_id for _ in range(count)]
+    return [audits.create_audit(project, website_id, None).audit_id for _ in range(count)]
 
 
 def without_consent(project: ProjectItem) -> ProjectItem:
