@@ -8,7 +8,7 @@ from fastapi import Response
 
 from controlplane.access.web_session import WebSession
 from controlplane.audits import runs, store
-from controlplane.audits.items import AuditItem, ReportItem, RunItem, UnknownAudit, UnknownRun
+from controlplane.audits.items import AuditItem, ReportItem, RunChanges, RunItem, UnknownAudit, UnknownRun
 from controlplane.audits.store import DailyRunsUsed, RunInProgress
 from controlplane.platform.core import clock, ids
 from controlplane.platform.core.errors import ApiError
@@ -227,20 +227,16 @@ def _result(run: RunItem, report: ReportItem) -> dict[str, Any]:
     """Returns what the page shows of a completed run."""
     if run.status != "completed":
         return {"shown": None}
-    named = {it.vendor_id: it.name for it in report.vendors} | {it.id: it.title for it in run.findings}
-    changes = (
-        (label, [named.get(it, it) for it in ids])
-        for label, ids in (
-            ("New findings", run.changes.new_findings),
-            ("Gone findings", run.changes.resolved_findings),
-            ("New vendors", run.changes.new_vendors),
-            ("Gone vendors", run.changes.gone_vendors),
-        )
-        if run.changes
-    )
+    named = {it.vendor_id: it.name for it in report.vendors}
+    changed = run.changes or RunChanges()
+    changes = {
+        "Gone findings": changed.resolved_findings,
+        "New vendors": changed.new_vendors,
+        "Gone vendors": changed.gone_vendors,
+    }
     return {
         "shown": read_report(run, report),
-        "changes": [(label, names) for label, names in changes if names],
+        "changes": {label: [named.get(it, it) for it in ids] for label, ids in changes.items() if ids},
         "visited": _VISITED,
         "advice": _ADVICE.get(run.reason.code, _NO_ADVICE) if run.reason else "",
         "width": WIDTH,

@@ -45,11 +45,11 @@ def shown(visitor, own, audit):
 def test_a_form_creates_an_audit_of_a_domain_and_starts_its_first_run_once(visitor, own, project):
     before = visitor.get(own)
     assert "Audit this website" in visitor.buttons()
-    reply = visitor.press("Audit this website", fill={"Schedule": "Weekly"})
+    reply = visitor.press("Audit this website", fill={"How often": "Weekly"})
     (audit,) = store.list_audits(project.project_id, 10, None).items
     assert (audit.url, audit.schedule, audit.active_run_id is not None) == ("https://example.com/", "weekly", True)
     assert reply.headers["location"] == f"{own}/{audit.audit_id}/runs/{audit.active_run_id}?done=created"
-    again = visitor.press("Audit this website", fill={"Schedule": "Weekly"}, on=before)
+    again = visitor.press("Audit this website", fill={"How often": "Weekly"}, on=before)
     assert again.headers["location"] == reply.headers["location"]
     run = visitor.follow(reply)
     assert 'id="run" data-refresh="5"' in run.text
@@ -77,7 +77,7 @@ def test_an_audit_has_a_schedule_that_waits_for_proof_and_shows_how_to_prove(vis
     for told in ("_assent-audit.example.com", "https://example.com/.well-known/assent-audit.txt"):
         assert told in text
     assert text.count(audit.token) == 2
-    reply = visitor.press("Save", fill={"Schedule": "Daily"})
+    reply = visitor.press("Save", fill={"How often": "Daily"})
     assert reply.headers["location"] == f"{page}?done=scheduled"
     assert "It will run daily, once a run has seen that the website is yours" in text_of(visitor.follow(reply))
     complete(audit, report("passed"), proof="dns")
