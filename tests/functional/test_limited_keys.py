@@ -103,7 +103,7 @@ def call(api: Api, place: Organization, operation: tuple[str, str], project: Pro
 
 
 def takes_keys(described: dict[str, Any]) -> bool:
-    return {"organizationApiKey": []} in described["security"]
+    return {"organizationApiKey": []} in described.get("security", [{"organizationApiKey": []}])
 
 
 BY_KEY = [it for it, described in OPERATIONS.items() if takes_keys(described)]

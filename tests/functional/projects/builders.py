@@ -4,10 +4,10 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
+from controlplane.audits import store as audits
 from controlplane.findings.discoveries import finding_item_id
 from controlplane.platform.table import keys
 from controlplane.platform.table.table import Put, table
-from controlplane.audits import store as audits
 from controlplane.projects import changes
 from controlplane.projects import store as projects
 from controlplane.projects.items import Address, ProjectItem
@@ -29,7 +29,7 @@ def make_project(
 def add_audits(project: ProjectItem, position: int = 0, count: int = 1) -> list[str]:
     """Creates audits of the website at that position. Returns their IDs."""
     website_id = project.websites[position].website_id
-    return [audits.create_audit(project, website_id, None).audit_id for _ in range(count)]
+    return [audits.create_audit(project, website_id, "weekly").audit_id for _ in range(count)]
 
 
 def without_consent(project: ProjectItem) -> ProjectItem:
@@ -43,11 +43,8 @@ def add_finding(project: ProjectItem, vendor_id: str) -> str:
     """Stores an open runtime finding for the vendor, with few attributes. Returns the finding's ID."""
     organization_id, project_local = project.project_id.location
     finding = finding_item_id(organization_id, "runtime", project.project_id, vendor_id)
-    of_vendor = {"projectId": project.project_id, "vendorId": vendor_id}
-    table.put(
-        Put({**keys.vendor(organization_id, project_local, vendor_id)._asdict(), **of_vendor, "inboxItemId": finding}),
-        PREPARED,
-    )
+    of_vendor = {"projectId": project.project_id, "vendorId": vendor_id, "inboxItemId": finding, "revision": 1}
+    table.put(Put({**keys.vendor(organization_id, project_local, vendor_id)._asdict(), **of_vendor}), PREPARED)
     item = {
         **keys.inbox_item(*finding.location)._asdict(),
         "itemId": finding,
