@@ -111,7 +111,7 @@ def _audit_run(run_id: str, project_id: str, audit_id: str, *, page: str) -> dic
             "outcome": run.outcome,
             "reason": run.reason.code if run.reason else None,
             "findingCount": len(run.findings),
-            "newFindingCount": len(run.changes.new_findings),
+            "newFindingCount": len(run.changes.new_findings) if run.changes else len(run.findings),
             "url": f"{page}/projects/{project.slug}/audits/{run.audit_id}/runs/{run.run_id}",
         }
     }

@@ -1,7 +1,12 @@
-"""Reports of audits, as the engine makes them."""
+"""Reports of audits, as the engine makes them, and as the worker sends them."""
 
+import json
 from typing import Any
 
+from controlplane.audits import runs, store
+from controlplane.audits.items import RunItem
+from controlplane.projects.items import ProjectItem
+from finding_intake.service import ACCEPTED, process_finding
 from openassent_audit.messages import make_message
 
 # What the worker adds to a message.
@@ -82,3 +87,24 @@ def message(
         **fields,
     }
     return {**make_message(report, ALL if made is None else made, picture)}
+
+
+def report(run: RunItem, *findings: dict[str, Any], **fields: Any) -> dict[str, Any]:
+    """Returns the worker's message about a run. fields: of the message, or of the engine's report."""
+    of_run = {"runId": run.run_id, "auditId": run.audit_id, "projectId": run.project_id, "claim": run.claim}
+    sent = {name: fields.pop(name) for name in ("claim", "proof", "picture", "projectId") if name in fields}
+    return {**message(*findings, **fields), **of_run, **sent}
+
+
+def receive(sent: dict[str, Any]) -> None:
+    """Processes a message, without its queue."""
+    process_finding(ACCEPTED.validate_json(json.dumps(sent)))
+
+
+def complete_audit(project: ProjectItem, *findings: dict[str, Any], **fields: Any) -> RunItem:
+    """Audits the project's first website, and returns the completed run."""
+    run = store.start_run(store.create_audit(project, project.websites[0].website_id, None))
+    receive(report(run, *findings, **fields))
+    completed = runs.find_run(run.project_id, run.audit_id, run.run_id)
+    assert completed
+    return completed

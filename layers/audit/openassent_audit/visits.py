@@ -201,6 +201,7 @@ class _Visitor:
 
 async def _pictured(page: Page) -> bytes:
     """Returns a picture of what the visitor sees, small enough for a message if that is possible."""
+    picture = b""
     for quality in (70, 45, 20, 5):
         picture = await page.screenshot(type="jpeg", quality=quality, timeout=10_000)
         if len(picture) <= MOST_PICTURE_BYTES:

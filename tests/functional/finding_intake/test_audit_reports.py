@@ -20,7 +20,7 @@ from controlplane.projects import store as projects
 from controlplane.projects.store import get_project
 from tests.functional.finding_intake.conftest import Intake
 from tests.functional.projects.builders import make_project
-from tests.support.audit_reports import ALL, PAGE, finding, message, vendor
+from tests.support.audit_reports import ALL, PAGE, finding, report, vendor
 from tests.support.each import each
 from tests.support.world import table_dump
 
@@ -45,17 +45,10 @@ class Audited(Intake):
         assert found
         return found
 
-    def report(self, run: RunItem, *findings: dict[str, Any], **fields: Any) -> dict[str, Any]:
-        """Returns the worker's message. fields: of the message, or of the engine's report."""
-        of_run = {"runId": run.run_id, "auditId": run.audit_id, "projectId": run.project_id, "claim": run.claim}
-        sent = {name: fields.pop(name) for name in ("claim", "proof", "picture", "projectId") if name in fields}
-        at = {"finishedAt": fields.pop("finishedAt", FIRST)}
-        return {**message(*findings, **at, **fields), **of_run, **sent}
-
     def complete(self, *findings: dict[str, Any], **fields: Any) -> RunItem:
         """Starts a run, which the worker reports. Returns the completed run."""
         run = self.begin()
-        self.take(self.report(run, *findings, **fields))
+        self.take(report(run, *findings, **{"finishedAt": FIRST, **fields}))
         assert self.dead == []
         return self.run(run)
 
@@ -109,11 +102,11 @@ class TestCompleted:
         assert audit.latest_run == (run.run_id, "failed", run.finished_at)
         assert audit.proof == Proof("dns", run.finished_at)
         assert (audit.findings, audit.vendors) == ((SEGMENT,), ("segment",))
-        _, report = runs.get_report(run.project_id, run.audit_id, run.run_id)
-        assert [it.name for it in report.vendors] == ["Segment"]
-        assert report.recorded["visits"][0]["requests"][0]["vendorId"] == "segment"
-        assert report.recorded["banner"]["buttons"] == ["Yes", "No"]
-        assert base64.b64decode(report.picture) == b"\xff\xd8\xffx"
+        _, stored = runs.get_report(run.project_id, run.audit_id, run.run_id)
+        assert [it.name for it in stored.vendors] == ["Segment"]
+        assert stored.recorded["visits"][0]["requests"][0]["vendorId"] == "segment"
+        assert stored.recorded["banner"]["buttons"] == ["Yes", "No"]
+        assert base64.b64decode(stored.picture) == b"\xff\xd8\xffx"
         assert audited.events() == ["finding.opened", "audit.completed"]
 
     def test_vendors_that_need_consent_join_the_list_without_findings_of_their_own(self, audited):
@@ -214,10 +207,10 @@ class TestLaterRuns:
 class TestNotBelieved:
     def test_a_repeated_or_late_report_changes_nothing(self, audited):
         run = audited.begin()
-        report = audited.report(run, finding())
-        audited.take(report)
+        sent = report(run, finding())
+        audited.take(sent)
         before = table_dump()
-        audited.take(report, audited.report(run, finishedAt=later(9)))
+        audited.take(sent, report(run, finishedAt=later(9)))
         assert (table_dump(), audited.letters) == (before, (0, []))
 
     @pytest.mark.parametrize(
@@ -227,14 +220,14 @@ class TestNotBelieved:
         run = audited.begin()
         before = table_dump()
         of_organization = {name: text.format(run.run_id[4:20]) for name, text in fields.items()}
-        audited.take(audited.report(replace(run, **of_organization), finding()))
+        audited.take(report(replace(run, **of_organization), finding()))
         assert (table_dump(), audited.letters) == (before, (0, ["not the report of the run's worker"]))
 
     def test_a_report_for_another_organizations_project_is_dead_lettered(self, audited, world):
         other = Intake(audited.sqs, world.company()).project
         run = audited.begin()
         before = table_dump()
-        audited.use_up(audited.report(run, finding(), projectId=other.project_id))
+        audited.use_up(report(run, finding(), projectId=other.project_id))
         assert table_dump() == before
         assert audited.letters[1][0].startswith("malformed")
 
@@ -249,7 +242,7 @@ class TestNotBelieved:
         else:
             projects.delete_project(project)
         before = table_dump()
-        audited.take(audited.report(run, finding()))
+        audited.take(report(run, finding()))
         assert (table_dump(), audited.letters) == (before, (0, []))
 
     def test_links_lead_to_the_website_alone(self, audited):
@@ -295,6 +288,6 @@ class TestNotBelieved:
         active = audited.audit.active_run_id
         run = runs.find_run(audited.project.project_id, audited.audit_id, active) if active else audited.begin()
         before = table_dump()
-        audited.use_up(audited.report(run, finding()) | changed)
+        audited.use_up(report(run, finding()) | changed)
         assert (table_dump(), audited.letters[0]) == (before, 0)
         assert [reason.partition(":")[0] for reason in audited.letters[1]] == ["malformed"]

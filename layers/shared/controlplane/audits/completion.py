@@ -28,7 +28,7 @@ from controlplane.platform.queues import events
 from controlplane.platform.queues.outbox import Entry
 from controlplane.platform.table import keys
 from controlplane.platform.table.keys import Key
-from controlplane.platform.table.legs import set_expression
+from controlplane.platform.table.legs import Record, set_expression
 from controlplane.platform.table.retry import WriteConflict, retry_on_conflict
 from controlplane.platform.table.stored import to_map
 from controlplane.platform.table.table import (
@@ -37,7 +37,6 @@ from controlplane.platform.table.table import (
     Leg,
     LegFailed,
     Put,
-    Record,
     Recorded,
     StoreError,
     Unrecorded,
