@@ -4,7 +4,8 @@ import base64
 
 import pytest
 
-from controlplane.audits import runs, store
+from controlplane.audits import runs, schedules, store
+from controlplane.audits.items import LOST_AFTER_SECONDS
 from controlplane.audits.store import RUNS_PER_DAY
 from controlplane.projects import store as projects
 from tests.functional.dashboard.conftest import HOSTILE
@@ -12,6 +13,7 @@ from tests.functional.projects.builders import make_project
 from tests.support.audit_reports import PAGE, finding, receive, report, request, vendor, visit
 from tests.support.browser import text_of
 from tests.support.each import each
+from tests.support.sweeping import swept
 
 JPEG = base64.b64encode(b"\xff\xd8\xff\xe0made up").decode()
 HOTJAR = "https://static.hotjar.com/c/hotjar-1.js"
@@ -161,7 +163,7 @@ class TestRun:
         assert f"The choice Page {PAGE} 2.0 s Hotjar With consent script {HOTJAR}" in text
         assert f"0.4 s Hotjar Without consent script {HOTJAR} The choice 2.0 s Hotjar Without consent" in text
         assert "1 request to the website itself" in text
-        assert "_ga .shop.example.com 1 days, Secure, SameSite=Lax Before a choice" in text
+        assert "_ga .shop.example.com 24 h, Secure, SameSite=Lax Before a choice" in text
         assert "1 key in the pages' storage" in text
         assert f'src="data:image/jpeg;base64,{JPEG}"' in visitor.last.text
         finding_page = visitor.press("Hotjar loads before consent")
@@ -212,7 +214,7 @@ class TestRun:
         assert "This audit is incomplete. The banner couldn't be answered as refused." in text
         assert "Nothing could answer the banner, so nothing is known." in text
 
-    def test_a_lost_run_says_nothing_about_the_website(self, visitor, own, audit):
+    def test_a_lost_run_says_nothing_about_the_website(self, visitor, own, audit, now):
         run = store.start_run(audit)
         now.advance(LOST_AFTER_SECONDS + 60)
         assert swept(schedules.end_lost) == 1
