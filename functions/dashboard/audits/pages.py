@@ -13,7 +13,7 @@ from controlplane.audits.store import DailyRunsUsed, RunInProgress
 from controlplane.platform.core import clock, ids
 from controlplane.platform.core.errors import ApiError
 from controlplane.platform.core.ids import ProjectId, RunId
-from controlplane.platform.core.schedules import Schedule
+from controlplane.platform.core.schedules import Schedule, next_run
 from controlplane.platform.http.app import ControlRouter
 from controlplane.platform.http.pagination import CursorCodec
 from controlplane.platform.table.parallel import read_all, read_both
@@ -219,8 +219,9 @@ def _audit(
 
 def _next_run(audit: AuditItem) -> str | None:
     """Returns the time of the next scheduled run. None without a schedule, or while it waits for a proof."""
-    at = audit.next_scheduled_run(clock.now()) if audit.proof else None
-    return None if at is None else clock.timestamp(at)
+    if audit.schedule is None or audit.proof is None:
+        return None
+    return clock.timestamp(next_run(audit.schedule, audit.audit_id, audit.project_id, clock.now()))
 
 
 def _result(run: RunItem, report: ReportItem) -> dict[str, Any]:
