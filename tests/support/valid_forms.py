@@ -127,7 +127,11 @@ FORMS = (
     ),
     Form("decideVendorOnPage", Action.VENDOR_DECIDE, f"{_PROJECT}/vendors", "Approve", {"Vendor ID": "segment"}),
     Form(
-        "submitAudit", Action.AUDIT_CREATE, f"{_PROJECT}/audits", "Audit this website", {"How often": "Weekly"},
+        "submitAudit",
+        Action.AUDIT_CREATE,
+        f"{_PROJECT}/audits",
+        "Audit this website",
+        {"How often": "Weekly"},
         role="member",
     ),
     Form("scheduleAudit", Action.AUDIT_UPDATE, _AUDIT, "Save", {"How often": "Daily"}, role="member"),

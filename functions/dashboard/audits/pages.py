@@ -120,7 +120,8 @@ async def delete_audit(session: AdminSubmits, project_slug: ProjectSlug, audit_i
 
 
 @router.get(
-    "/organizations/{organizationSlug}/projects/{projectSlug}/audits/{auditId}/runs/{runId}", operation_id="showAuditRun"
+    "/organizations/{organizationSlug}/projects/{projectSlug}/audits/{auditId}/runs/{runId}",
+    operation_id="showAuditRun",
 )
 async def show_run(session: MemberSees, project_slug: ProjectSlug, audit_id: AuditPath, run: RunPath) -> Response:
     """Shows a run: its status, and what its visits found and recorded. It outlives its audit."""

@@ -195,7 +195,8 @@ def _storage(visits: Iterable[Mapping[str, Any]]) -> list[Stored]:
         for it in visit["storage"]:
             found.setdefault((it["key"], it["origin"], it["kind"]), set()).add(_column_of(visit, it))
     return _sorted(
-        Stored(key, origin, _LIFETIMES.get(kind, kind), frozenset(columns)) for (key, origin, kind), columns in found.items()
+        Stored(key, origin, _LIFETIMES.get(kind, kind), frozenset(columns))
+        for (key, origin, kind), columns in found.items()
     )
 
 
