@@ -25,6 +25,7 @@ from projects.audit_schemas import (
     Audit,
     AuditCreate,
     AuditRun,
+    AuditRunReport,
     AuditUpdate,
     DeletedAudit,
 )
@@ -66,9 +67,9 @@ async def list_audits(access: ReadsAudits, limit: Limit = 50, cursor: Cursor = N
 async def create_audit(
     access: CreatesAudit, body: AuditCreate, idempotency_key: IdempotencyKey = None
 ) -> Answer[Audit]:
-    """Creates an audit of one of the project's websites. Its runs visit the website in a browser.
+    """Creates an audit, whose runs visit the website in a browser.
 
-    A run starts when you start it, and with a schedule by itself once a run has found a proof of `ownership`.
+    With a schedule, they start by themselves once a run has found a proof of `ownership`.
     """
     project = access.resource
 
@@ -108,9 +109,9 @@ async def delete_audit(access: DeletesAudit, audit_id: AuditPath) -> DeletedAudi
 async def start_audit_run(
     access: ChangesAudit, audit_id: AuditPath, idempotency_key: IdempotencyKey = None
 ) -> Answer[AuditRun]:
-    """Starts a run. Takes no body. It ends within minutes: poll it, or receive the event `audit.completed`.
+    """Starts a run, which takes minutes. Takes no body. The event `audit.completed` says that it has ended.
 
-    An audit has one run at a time, and people can start 6 a day.
+    An audit has one run at a time, and 6 a day can be started.
     """
     audit = access.enter_while(lambda project_id: audits.get_audit(project_id, audit_id))
 
@@ -144,7 +145,7 @@ async def list_audit_runs(
     operation_id="getAuditRun",
     summary="Get a run of an audit",
 )
-async def get_audit_run(access: ReadsAudits, audit_id: AuditPath, run_id: RunPath) -> AuditRun:
+async def get_audit_run(access: ReadsAudits, audit_id: AuditPath, run_id: RunPath) -> AuditRunReport:
     """Returns a run with its report."""
 
     def read(project_id: ProjectId) -> tuple[RunItem, ReportItem]:
@@ -153,4 +154,4 @@ async def get_audit_run(access: ReadsAudits, audit_id: AuditPath, run_id: RunPat
             raise UnknownRun
         return runs.get_report(project_id, audit_id, parsed)
 
-    return AuditRun.of(*access.enter_while(read))
+    return AuditRunReport.with_report(*access.enter_while(read))

@@ -8,7 +8,8 @@ from controlplane.audits.items import AuditItem, Outcome, ProofMethod, ReportIte
 from controlplane.platform.core.priorities import Priority
 from controlplane.platform.core.schedules import Schedule
 from controlplane.platform.http.envelope import Wire
-from controlplane.platform.http.fields import OptionalTimestamp, ProjectId, Reason, Timestamp, Url, VendorId
+from controlplane.platform.http.fields import OptionalTimestamp, ProjectId, Reason, Timestamp, Url
+from controlplane.platform.table.stored import to_map
 
 AUDIT_ID = "aud_01kb2m3n4p5q6r7s8t"
 RUN_ID = "run_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"
@@ -125,35 +126,6 @@ class RunChanges(Wire):
     gone_vendors: Vendors
 
 
-class RunVendor(Wire):
-    """A third party, and when it got requests."""
-
-    vendor_id: VendorId
-    name: str = Field(description="The name.", examples=["Segment"])
-    domain: str = Field(description="The domain.", examples=["segment.com"])
-    category: str | None = Field(description="The purpose.", examples=["analytics"])
-    alias_of: str | None = Field(description="The name behind a host of the website.", examples=[None])
-    needs_consent: bool = Field(description="Whether it needs consent.")
-    before: bool = Field(description="Before a choice.")
-    refused: bool = Field(description="After refusal.")
-    accepted: bool = Field(description="After acceptance.")
-    pages: Pages
-
-
-class RunReport(Wire):
-    """What a run recorded: see docs/audits.md."""
-
-    vendors: list[RunVendor] = Field(description="The third parties.")
-    visits: list[dict[str, Any]] = Field(description="One for each choice.", examples=[[{"choice": "refused"}]])
-    banner: dict[str, Any] | None = Field(description="The banner.", examples=[None])
-    pages: Pages
-    picture: str | None = Field(description="The start page before a choice: a JPEG in base64.", examples=[None])
-
-    @classmethod
-    def of(cls, report: ReportItem) -> Self:
-        return cls.showing(report, **report.recorded)
-
-
 class AuditRun(Wire):
     """A run of an audit."""
 
@@ -172,9 +144,23 @@ class AuditRun(Wire):
     finished_at: OptionalTimestamp = Field(description="The time it ended.")
     findings: list[RunFinding] = Field(description="The findings.")
     changes: RunChanges | None = Field(description="The differences from the completed run before.")
-    report: RunReport | None = Field(description="Null until it is completed, and in lists.")
 
     @classmethod
-    def of(cls, run: RunItem, report: ReportItem | None = None) -> Self:
+    def of(cls, run: RunItem, **more: Any) -> Self:
         findings = [RunFinding.showing(it, inbox_item_id=it.item_id) for it in run.findings]
-        return cls.showing(run, findings=findings, report=report and RunReport.of(report))
+        return cls.showing(run, findings=findings, **more)
+
+
+class AuditRunReport(AuditRun):
+    """A run with what it recorded, as docs/audits.md describes it: nothing until it is completed."""
+
+    vendors: list[dict[str, Any]] = Field(description="The third parties.", examples=[[{"vendorId": "segment"}]])
+    visits: list[dict[str, Any]] = Field(description="One for each choice.", examples=[[{"choice": "refused"}]])
+    banner: dict[str, Any] | None = Field(description="The banner.", examples=[None])
+    pages: Pages
+    picture: str | None = Field(description="The start page before a choice: a JPEG in base64.", examples=[None])
+
+    @classmethod
+    def with_report(cls, run: RunItem, report: ReportItem) -> Self:
+        vendors = [to_map(vendor) for vendor in report.vendors]
+        return cls.of(run, vendors=vendors, picture=report.picture, **report.recorded)

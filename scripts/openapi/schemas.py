@@ -1,5 +1,7 @@
 """The component schemas: collected from the models, and simplified."""
 
+import json
+from collections import Counter
 from typing import Any, get_args
 
 from pydantic import BaseModel, TypeAdapter
@@ -88,6 +90,7 @@ _ENUMERATIONS: dict[str, tuple[str, tuple[Any, ...]]] = {
 # A name that a person chooses, whose pattern many requests share.
 _NAME: Schema = {**TypeAdapter(Name).json_schema(), "description": "A display name, trimmed.", "examples": ["Shop"]}
 _TAKEN = frozenset(FIXED["x-taken"])
+_SHARED_BY = 3
 _UNIONS = {tuple(it["variants"]): it for it in FIXED["x-unions"]}
 
 
@@ -259,6 +262,18 @@ class Schemas:
             name = schema["title"]
         self.add({name: schema}, sent=True)
         return reference(name)
+
+    def share(self) -> None:
+        """Makes a component of each ID that at least three schemas have, under the field's name."""
+        schemas = [schema.get("properties", {}) for schema in self.collected.values()]
+        named = {json.dumps(it): name for fields in schemas for name, it in fields.items() if name.endswith("Id")}
+        for text, times in Counter(json.dumps(it) for fields in schemas for it in fields.values()).items():
+            field, name = json.loads(text), named.get(text, "")
+            if times >= _SHARED_BY and name and field.get("type") == "string":
+                component = name[0].upper() + name[1:]
+                for fields in schemas:
+                    fields |= {key: reference(component) for key, it in fields.items() if it == field}
+                self.collected[component] = field
 
     def extend(self) -> None:
         """Removes from each extended schema the fields of its base. Raises SystemExit if one of them differs."""

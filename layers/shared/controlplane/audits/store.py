@@ -22,7 +22,7 @@ from controlplane.platform.queues.outbox import Entry
 from controlplane.platform.table import keys
 from controlplane.platform.table.retry import WriteConflict, retry_on_conflict
 from controlplane.platform.table.stored import to_map
-from controlplane.platform.table.table import Leg, LegFailed, Put, QueryPage, Recorded, Update, table
+from controlplane.platform.table.table import Delete, Leg, LegFailed, Put, QueryPage, Recorded, Update, table
 from controlplane.projects.changes import UnknownWebsite, change_until_written
 from controlplane.projects.items import AUDITABLE_KIND, ProjectItem
 from controlplane.projects.store import MAX_AUDITS, audit_deletions
@@ -34,15 +34,13 @@ RUNS_PER_DAY = 6
 class NotAuditable(Conflict):
     def __init__(self, kind: str) -> None:
         super().__init__(
-            f"Only a website of the kind {AUDITABLE_KIND} can be audited, and this one is of the kind {kind}.",
+            f"Only a website of the kind {AUDITABLE_KIND} can be audited.",
             details={"reason": "not_auditable", "kind": kind},
         )
 
 
 class AuditLimitReached(Conflict):
-    message = (
-        f"A website has at most {MAX_AUDITS_PER_WEBSITE} audits, and a project {MAX_AUDITS}. Delete one of them first."
-    )
+    message = f"A website has at most {MAX_AUDITS_PER_WEBSITE} audits, and a project {MAX_AUDITS}. Delete one first."
 
     def __init__(self) -> None:
         super().__init__(details={"reason": "audit_limit"})
@@ -56,7 +54,7 @@ class RunInProgress(Conflict):
 
 
 class DailyRunsUsed(RateLimited):
-    message = f"An audit can be started {RUNS_PER_DAY} times a day. Start it again after the time in Retry-After."
+    message = f"{RUNS_PER_DAY} runs a day can be started. Start the next one after the time in Retry-After."
 
     def __init__(self) -> None:
         now = datetime.fromtimestamp(clock.now(), UTC)
@@ -132,6 +130,8 @@ def change_schedule(audit: AuditItem, schedule: Schedule | None) -> AuditItem:
         "audit": Update(audit.key, "SET #schedule = :schedule", "attribute_exists(pk)", {"schedule": schedule}),
         **changed.schedule_legs(),
     }
+    if (earlier := audit.schedule_key) and schedule != audit.schedule:
+        legs["earlier schedule"] = Delete(earlier)
     before, after = {"schedule": audit.schedule}, {"schedule": schedule}
     try:
         table.transact(legs, _recorded(Action.AUDIT_UPDATE, audit, before=before, after=after))
