@@ -10,6 +10,7 @@ from controlplane.audits.store import RUNS_PER_DAY
 from controlplane.projects import store as projects
 from tests.functional.dashboard.conftest import HOSTILE
 from tests.functional.projects.builders import make_project
+from tests.support.audit_log import all_entries
 from tests.support.audit_reports import PAGE, finding, receive, report, request, vendor, visit
 from tests.support.browser import text_of
 from tests.support.each import each
@@ -75,6 +76,7 @@ def test_a_form_creates_an_audit_of_a_domain_and_starts_its_first_run_once(visit
     (audit,) = store.list_audits(project.project_id, 10, None).items
     assert (audit.url, audit.schedule, audit.active_run_id is not None) == ("https://example.com/", "weekly", True)
     assert reply.headers["location"] == f"{own}/{audit.audit_id}/runs/{audit.active_run_id}?done=created"
+    assert {"audit.create", "audit.run"} <= {it["action"] for it in all_entries()}
     again = visitor.press("Audit this website", fill={"How often": "Weekly"}, on=before)
     assert again.headers["location"] == reply.headers["location"]
     run = visitor.follow(reply)
