@@ -95,6 +95,14 @@ CASES = [
         ("Unlinked acme/shop from shop.",),
         then=("repo list", "acme/shop\tmain\t\t"),
     ),
+    Case("audit list", ("https://shop.example.com/\t\t\tweekly\t\t{run}\t{audit}\n",)),
+    Case("audit list --project {project}", ("{audit}\n",)),
+    Case(
+        "audit start www.example.com --schedule daily",
+        ("_assent-audit.www.example.com", "The run is pending. Follow it with `assent audit show run_"),
+        then=("audit list", "https://www.example.com/"),
+    ),
+    Case("audit show {run}", ("Run:\t{run}", "Website:\thttps://shop.example.com/", "Status:\tpending")),
     Case("scan list --repo shop", ("completed\tshop\tmain\t1f0c2b9e7\t5\tmanual\t", "{scan}\n", "{preview}\n")),
     Case("scan start acme/shop", ("The scan is being prepared.",)),
     Case(
@@ -179,4 +187,4 @@ CASES = [
     Case("api DELETE /v1/webhook-endpoints/{webhook} -f dryRun=true", ('"deleted": true',)),
 ]
 # These have tests of their own.
-ELSEWHERE = {"audit", "login", "logout", "ci", "mcp", "scan local", "fix"}
+ELSEWHERE = {"audit local", "login", "logout", "ci", "mcp", "scan local", "fix"}
