@@ -72,7 +72,7 @@ CASES = [
     Case(
         "project delete shop --yes", ("Deleted shop with 2 websites.",), then=("project list", "There are no projects")
     ),
-    Case("website list shop", ("shop.example.com\tyes\tno\tweb_",), lambda replies: replies[-1].data["websites"]),
+    Case("website list shop", ("shop.example.com\tyes\tyes\tweb_",), lambda replies: replies[-1].data["websites"]),
     Case(
         "website add shop b.example.com", ("Added b.example.com to shop.",), then=("website list shop", "b.example.com")
     ),

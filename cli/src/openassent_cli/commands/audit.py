@@ -17,7 +17,7 @@ from openassent_cli.progress import VisitProgress, WaitProgress
 
 if TYPE_CHECKING:
     from openassent import Assent
-    from openassent.models import Audit, AuditRunReport
+    from openassent.models import Audit, AuditRunReport, Ownership
     from openassent_audit import Audit as LocalAudit
 
 Found = TypeVar("Found")
@@ -130,6 +130,8 @@ def start(
         if dry_run:
             done(run, f"Would audit {audit.url}.")
             return
+        if schedule and not audit.proof and not invocation().json:
+            _explain_proof(audit.ownership)
         if not (wait or fail_on):
             done(run, f"The run is {run.status}. Follow it with `assent audit show {run.run_id}`.")
             return
@@ -172,13 +174,6 @@ def _audit(
         }
         owner, website = _in_one_project(websites, wanted)
         audit = client.audits.create(owner, website_id=website, schedule=schedule, dry_run=dry_run)
-    if schedule and not audit.proof:
-        proof = audit.ownership
-        note(
-            f"The schedule begins once a run finds that the website is yours: the TXT record {proof.dns_name} with the "
-            f"value {proof.dns_value}, or {proof.file_url} with the content {proof.file_content}, or that it loads the "
-            "project's consent instance."
-        )
     return audit, not audits
 
 
@@ -189,6 +184,14 @@ def _in_one_project(found: dict[str, Found], wanted: str) -> tuple[str, Found]:
     if len(found) > 1:
         raise Problem(f"Several projects have the website {wanted}.", "Give --project.", Exit.USAGE)
     return found.popitem()
+
+
+def _explain_proof(proof: "Ownership") -> None:
+    note(
+        f"The schedule begins once a run finds that the website is yours: the TXT record {proof.dns_name} with the "
+        f"value {proof.dns_value}, or {proof.file_url} with the content {proof.file_content}, or a page that loads "
+        "the project's consent instance."
+    )
 
 
 def _show(run: "AuditRunReport") -> None:
