@@ -174,7 +174,7 @@ TOOLS := ministack sam conformance checkov lambda sdk supply
 
 lock: .tools/uv/.ready ## Update the hashed pins from pyproject.toml, requirements/*.in, and package.json (UPGRADE=1: newest)
 	@$(LOCK) pyproject.toml -o layers/shared/requirements.txt
-	@for lock in layers/analysis/requirements.txt functions/*/requirements.txt; do \
+	@for lock in layers/analysis/requirements.txt layers/audit/requirements.txt functions/*/requirements.txt; do \
 		$(LOCK) --group pyproject.toml:$$(basename $$(dirname $$lock)) -c layers/shared/requirements.txt -o $$lock || exit 1; \
 	done
 	@$(LOCK) pyproject.toml --group dev $(addprefix -c ,$(DEPLOYED)) -o requirements/dev.txt
