@@ -138,16 +138,28 @@ def projects_have_their_slugs(items: Items) -> None:
 
 
 def websites_are_trusted_or_audited(items: Items) -> None:
-    """Each website is a consent entry or audited, consent trusts one of them, and each audit has its schedule."""
+    """Each website is a consent entry or audited, consent trusts one of them, and each audit has its parts."""
     for organization_id, local, project in _of(items, "ORG#", keys.PROJECT_PREFIX):
         trusted = [website.get("trusted", True) for website in project["websites"]]
         audits = [website.get("audits", []) for website in project["websites"]]
         assert all(map(any, zip(trusted, audits, strict=True))), f"{local} has a website without a purpose"
         assert any(trusted) or not (project["consent"] and trusted), f"{local} has consent that trusts no website"
         listed = {audit_id for of_website in audits for audit_id in of_website}
-        for kind in ("AUDIT", "AUDITSCHEDULE"):
-            stored = {audit_id for _, audit_id, _ in _of(items, f"ORG#{organization_id}", f"{kind}#{local}#")}
-            assert stored == listed, f"{local} lists {listed}, stored are {stored}"
+        stored = {sk: it for _, sk, it in _of(items, f"ORG#{organization_id}", keys.audit_prefix(local))}
+        assert stored.keys() == listed, f"{local} lists {listed}, stored are {stored}"
+        for audit_id, audit in stored.items():
+            _check_audit(items, audit_id, audit)
+
+
+def _check_audit(items: Items, audit_id: str, audit: dict[str, Any]) -> None:
+    """An audit has the entry of its schedule, and if it has a pending run, that is its active one, which is watched."""
+    entries = [it["auditId"] for _, _, it in _of(items, "AUDITSCHEDULE#")]
+    assert audit_id in entries or not audit["schedule"], f"{audit_id} has no entry"
+    runs = [it for _, sk, it in _of(items, "ORG#", "AUDITRUN#") if f"#{audit_id}#" in f"#{sk}"]
+    pending = [it["runId"] for it in runs if it["status"] == "pending"]
+    assert pending == [it for it in [audit.get("activeRunId")] if it], f"{audit_id} has the pending runs {pending}"
+    watched = {it["runId"] for _, _, it in _of(items, "AUDITWATCH#")}
+    assert watched.issuperset(pending), f"{audit_id} has a run that nothing watches"
 
 
 def configurations_have_the_vendors(items: Items) -> None:

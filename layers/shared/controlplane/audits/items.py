@@ -10,12 +10,13 @@ from urllib.parse import urlsplit
 from controlplane.platform.core import clock, ids
 from controlplane.platform.core.errors import NotFound
 from controlplane.platform.core.ids import InboxItemId, ProjectId, RunId
-from controlplane.platform.core.schedules import Schedule, next_run
+from controlplane.platform.core.schedules import Schedule
 from controlplane.platform.core.settings import settings
 from controlplane.platform.table import keys
 from controlplane.platform.table.keys import Key
 from controlplane.platform.table.stored import SPARSE, StoredItem
 from controlplane.platform.table.table import Leg, Put
+from controlplane.projects.store import audit_schedule_key
 
 Outcome = Literal["passed", "failed", "blocked"]
 RunStatus = Literal["pending", "completed", "failed"]
@@ -95,20 +96,19 @@ class AuditItem(StoredItem):
         """The address of the file that proves ownership."""
         return f"{self.url}.well-known/{settings.service_brand}-audit.txt"
 
-    def next_scheduled_run(self, after: float) -> float | None:
-        """Returns the time of the first scheduled run later than that, both in Unix seconds. None: no schedule."""
-        return next_run(self.schedule, self.audit_id, self.project_id, after) if self.schedule else None
-
-    def schedule_legs(self) -> dict[str, Leg]:
-        """Returns the leg that makes the sweep start the next scheduled run, if the audit has a schedule.
+    @property
+    def schedule_key(self) -> Key | None:
+        """The key of the sweep's entry for the next scheduled run. None: the audit has no schedule.
 
         Its time follows from the schedule and the IDs. An entry at another time was written for an earlier schedule.
         """
-        at = self.next_scheduled_run(clock.now())
-        if at is None:
-            return {}
-        key = keys.scheduled_audit(clock.timestamp(at), self.audit_id)
-        return {"schedule": Put({**key._asdict(), "auditId": self.audit_id, "projectId": self.project_id})}
+        return audit_schedule_key(self.audit_id, self.project_id, self.schedule)
+
+    def schedule_legs(self) -> dict[str, Leg]:
+        """Returns the leg that makes the sweep start the next scheduled run, if the audit has a schedule."""
+        key = self.schedule_key
+        entry = {"auditId": self.audit_id, "projectId": self.project_id}
+        return {"schedule": Put({**key._asdict(), **entry})} if key else {}
 
 
 class Reason(NamedTuple):
@@ -163,6 +163,10 @@ class RunItem(StoredItem):
     @property
     def key(self) -> Key:
         return keys.audit_run(*self.project_id.location, self.audit_id, self.run_id.local)
+
+    @property
+    def report_key(self) -> Key:
+        return keys.audit_report(*self.project_id.location, self.audit_id, self.run_id.local)
 
     @property
     def watch_key(self) -> Key:

@@ -8,6 +8,7 @@ from controlplane.audits.store import find_audit, new_run, starting
 from controlplane.platform.core import clock
 from controlplane.platform.core.actions import Action
 from controlplane.platform.core.ids import ProjectId, RunId
+from controlplane.platform.core.schedules import next_run
 from controlplane.platform.queues import messages
 from controlplane.platform.queues.outbox import Entry
 from controlplane.platform.queues.sweep_runs import SweepRun
@@ -41,7 +42,11 @@ def start_due(run: SweepRun) -> None:
             audit = find_audit(ProjectId.stored(entry["projectId"]), entry["auditId"])
             at = datetime.fromisoformat(entry["sk"].partition("#")[0]).timestamp()
             key = Key(entry["pk"], entry["sk"])
-            if audit is None or audit.next_scheduled_run(at - 1) != at:
+            if (
+                audit is None
+                or not audit.schedule
+                or next_run(audit.schedule, audit.audit_id, audit.project_id, at - 1) != at
+            ):
                 table.delete(Delete(key), Unrecorded.MESSAGE)
                 continue
             run.finished += _take_turn(audit, key)

@@ -22,7 +22,7 @@ from controlplane.platform.queues.outbox import Entry
 from controlplane.platform.table import keys
 from controlplane.platform.table.retry import WriteConflict, retry_on_conflict
 from controlplane.platform.table.stored import to_map
-from controlplane.platform.table.table import Leg, LegFailed, Put, QueryPage, Recorded, Update, table
+from controlplane.platform.table.table import Delete, Leg, LegFailed, Put, QueryPage, Recorded, Update, table
 from controlplane.projects.changes import UnknownWebsite, change_until_written
 from controlplane.projects.items import AUDITABLE_KIND, ProjectItem
 from controlplane.projects.store import MAX_AUDITS, audit_deletions
@@ -130,6 +130,8 @@ def change_schedule(audit: AuditItem, schedule: Schedule | None) -> AuditItem:
         "audit": Update(audit.key, "SET #schedule = :schedule", "attribute_exists(pk)", {"schedule": schedule}),
         **changed.schedule_legs(),
     }
+    if (earlier := audit.schedule_key) and schedule != audit.schedule:
+        legs["earlier schedule"] = Delete(earlier)
     before, after = {"schedule": audit.schedule}, {"schedule": schedule}
     try:
         table.transact(legs, _recorded(Action.AUDIT_UPDATE, audit, before=before, after=after))

@@ -10,6 +10,7 @@ from contextlib import suppress
 from typing import Any, NamedTuple, Self
 
 from controlplane.api_keys.items import ApiKeyItem
+from controlplane.audits.items import AuditItem, RunItem
 from controlplane.code_host import installations, repositories
 from controlplane.code_host.repositories import NotLinked, UnknownRepository
 from controlplane.feedback import store as feedback
@@ -182,14 +183,11 @@ def remove_vendors(subject: Subject, after: str | None) -> str | None:
 
 
 def remove_audit_runs(subject: Subject, after: str | None) -> str | None:
-    """Deletes the runs of the project's audits, each with its report."""
-    local = ProjectId.stored(subject.subject_id).local
-    page = subject.page(keys.audit_run_prefix(local), after)
-    _delete(page.items)
-    reports = keys.audit_report_prefix(local)
-    table.delete_all(
-        (_key(item)._replace(sk=reports + item["sk"].split("#", 2)[2]) for item in page.items), Unrecorded.CLEANUP
-    )
+    """Deletes the runs of website audits, each with its report and the entry that watches it."""
+    project_id = ProjectId.parse(subject.subject_id)
+    page = subject.page(keys.audit_run_prefix(project_id.local if project_id else ""), after)
+    runs = map(RunItem.from_item, page.items)
+    table.delete_all((key for run in runs for key in (run.watch_key, run.report_key, run.key)), Unrecorded.CLEANUP)
     return page.next_sk
 
 
@@ -290,6 +288,15 @@ def release_installations(subject: Subject, after: str | None) -> str | None:
     return page.next_sk
 
 
+def remove_audits(subject: Subject, after: str | None) -> str | None:
+    """Deletes website audits with the entries of their schedules."""
+    page = subject.page(keys.AUDIT_PREFIX, after)
+    entries = (AuditItem.from_item(item).schedule_key for item in page.items)
+    table.delete_all((key for key in entries if key), Unrecorded.CLEANUP)
+    _delete(page.items)
+    return page.next_sk
+
+
 def remove_reports(subject: Subject, after: str | None) -> str | None:
     """Deletes the feedback that was sent with the organization's API keys."""
     return feedback.delete_reports_of(subject.organization_id, after)
@@ -346,6 +353,8 @@ OF_ORGANIZATION: tuple[Step, ...] = (
     remove_inbox_items,
     remove_repositories,
     release_installations,
+    remove_audits,
+    remove_audit_runs,
     remove_reports,
     remove_everything_else,
     # Last, because the steps before it end scans, which has entries.

@@ -19,13 +19,15 @@ from controlplane.platform.core.errors import NotFound, PlanLimitReached, PlanRe
 from controlplane.platform.core.ids import InstanceId, ProjectId
 from controlplane.platform.core.naming import slugify
 from controlplane.platform.core.plans import PLANS
+from controlplane.platform.core.schedules import Schedule, next_run
 from controlplane.platform.queues import deletion_items
 from controlplane.platform.table import keys
+from controlplane.platform.table.keys import Key
 from controlplane.platform.table.retry import WriteConflict, retry_on_conflict
 from controlplane.platform.table.table import Check, Delete, Leg, LegFailed, Put, QueryPage, Recorded, Update, table
 from controlplane.projects.items import NO_BRANDING, Address, ConsentItem, ProjectItem, WebsiteItem
 
-# Deleting a project also deletes its audits, in one transaction of at most 100 items.
+# Deleting a project also deletes its audits, two items each, in one transaction of at most 100 items.
 MAX_AUDITS = 40
 
 _SLUG_LENGTH = 48
@@ -229,13 +231,28 @@ def plan_check(organization_id: str, branding: str) -> Check:
 
 
 def audit_deletions(project: ProjectItem, deleted: Iterable[WebsiteItem]) -> dict[str, Leg]:
-    """Returns legs that delete the websites' audits with their schedules. Audit runs are kept.
+    """Returns legs that delete the websites' audits and the entries of their schedules. Audit runs are kept.
 
     The legs are unconditional: the project's item lists the audits, and the same transaction checks its version. The
-    sweep drops the entry of a schedule whose audit is gone.
+    sweep drops the entry of a schedule that is changed at the same time.
     """
-    location = project.project_id.location
-    return {it: Delete(keys.audit(*location, it)) for website in deleted for it in website.audits}
+    project_id = project.project_id
+    audit_ids = [audit_id for website in deleted for audit_id in website.audits]
+    found = [keys.audit(*project_id.location, audit_id) for audit_id in audit_ids]
+    legs: dict[str, Leg] = {}
+    for audit_id, key, item in zip(audit_ids, found, table.batch_get(found), strict=True):
+        legs[audit_id] = Delete(key)
+        if entry := audit_schedule_key(audit_id, project_id, item["schedule"] if item else None):
+            legs[f"{audit_id} schedule"] = Delete(entry)
+    return legs
+
+
+def audit_schedule_key(audit_id: str, project_id: str, schedule: Schedule | None) -> Key | None:
+    """Returns the key of the sweep's entry for the audit's next scheduled run. None: it has no schedule."""
+    if schedule is None:
+        return None
+    at = next_run(schedule, audit_id, project_id, clock.now())
+    return keys.scheduled_audit(clock.timestamp(at), audit_id)
 
 
 def existing(item: Mapping[str, Any] | None) -> ProjectItem:

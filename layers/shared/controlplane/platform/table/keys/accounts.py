@@ -11,6 +11,7 @@ INVITEE_PREFIX = "ORG#"
 KEY_PREFIX = "KEY#"
 PROJECT_PREFIX = "PROJECT#"
 PROJECT_SLUG_PREFIX = "PSLUG#"
+AUDIT_PREFIX = "AUDIT#"
 WEBHOOK_PREFIX = "WEBHOOK#"
 WEBHOOK_DELIVERY_PREFIX = "WEBHOOKDELIVERY#"
 INVITATION_PREFIX = "INVITATION#"
@@ -235,7 +236,7 @@ def audit(organization_id: str, project_local: str, audit_id: str) -> Key:
 
 
 def audit_prefix(project_local: str) -> str:
-    return f"AUDIT#{project_local}#"
+    return f"{AUDIT_PREFIX}{project_local}#"
 
 
 # A run of an audit, which outlives the audit.
@@ -247,20 +248,16 @@ def audit_run(organization_id: str, project_local: str, audit_id: str, run: str)
     return Key(organization_pk(organization_id), f"{audit_run_prefix(project_local, audit_id)}{run}")
 
 
-def audit_run_prefix(project_local: str, audit_id: str = "") -> str:
-    """Returns the prefix of the audit's runs, or of all of the project's."""
-    return f"AUDITRUN#{project_local}#" + (f"{audit_id}#" if audit_id else "")
+def audit_run_prefix(project_local: str = "", audit_id: str = "") -> str:
+    """Returns the prefix of the audit's runs, or of all runs of the project, or of the organization."""
+    return "".join(f"{part}#" for part in ("AUDITRUN", project_local, audit_id) if part)
 
 
 # What a run recorded.
 # {pk: ORG#org_2f…, sk: AUDITREPORT#01j…#aud_01j…#01j…, runId: run_2f…, auditId: aud_01j…, projectId: prj_2f…,
 #  vendors: [{vendorId: segment, …}], visits: H4sI…, picture: /9j/…, expiresAt: 1790000000}
 def audit_report(organization_id: str, project_local: str, audit_id: str, run: str) -> Key:
-    return Key(organization_pk(organization_id), f"{audit_report_prefix(project_local)}{audit_id}#{run}")
-
-
-def audit_report_prefix(project_local: str) -> str:
-    return f"AUDITREPORT#{project_local}#"
+    return Key(organization_pk(organization_id), f"AUDITREPORT#{project_local}#{audit_id}#{run}")
 
 
 VENDOR_PREFIX = "VENDOR#"
