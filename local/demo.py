@@ -19,7 +19,6 @@ from controlplane.billing import store as billing
 from controlplane.code_host import repositories
 from controlplane.code_host.items import HostedRepository, Link, RepositoryItem
 from controlplane.findings import publications
-from controlplane.findings.intake import ACCEPTED
 from controlplane.organizations import invitations
 from controlplane.organizations import store as organizations
 from controlplane.people import tokens as user_tokens
@@ -38,7 +37,7 @@ from controlplane.scans.findings import FindingItem, Location
 from controlplane.scans.history import HistoryItem, put_history
 from controlplane.scans.items import Coverage, CoveredKind, ScanItem
 from controlplane.scans.reads import Inventory, UsedVendor, VendorPackage, stored_leg
-from finding_intake.service import process_finding
+from finding_intake.service import ACCEPTED, process_finding
 from local.github import setup
 from ops import members
 from sweeper.advisories import match_advisories

@@ -17,13 +17,14 @@ from urllib.parse import urlsplit
 import pytest
 
 from benchmarks.machine import certificate
-from controlplane.findings.intake import RuntimeVendorDetection
+from controlplane.audits.reports import WebsiteAuditReport
 from local.checkout import ROOT
 from openassent_audit import Audit, Limits, Network, audit_website
 from openassent_audit.browser import NoBrowser, started_browser
 from openassent_audit.network import Resolution, Streams, is_public
 from openassent_audit.words import autoconsent
 from tests.audits.sites import ID, KINDS, SITES, TAG, YEAR, Site
+from tests.support.audit_reports import OF_A_RUN
 from tests.support.missing import is_missing
 
 MODULES = ROOT / "node_modules"
@@ -223,12 +224,12 @@ class TestReport:
     def test_the_picture_is_taken_before_a_choice(self, audited):
         assert audited["own-right"].picture.startswith(b"\xff\xd8")
 
-    def test_the_intake_accepts_the_detections(self, audited):
-        project = "prj_3v8k2m9q4w7x1c5z01jd9x7k2m8q4w7x1c"
+    def test_the_intake_accepts_the_messages(self, audited):
         for audit in audited.values():
-            for message in audit.detections():
-                sent = json.dumps(message | {"projectId": project})
-                assert RuntimeVendorDetection.model_validate_json(sent).vendor_id == message["vendorId"]
+            sent = json.dumps(audit.as_message() | OF_A_RUN)
+            assert [it.id for it in WebsiteAuditReport.model_validate_json(sent).findings] == [
+                it.id for it in audit.findings
+            ]
 
 
 @pytest.fixture(scope="module")

@@ -167,7 +167,7 @@ def configurations_have_the_vendors(items: Items) -> None:
     shown: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for _, _, item in _of(items, "ORG#", "VENDOR#"):
         uses = (use.get("places") for use in item.get("code", []))
-        if not ("state" in item or "inboxItemId" in item or any(uses)):
+        if not ("state" in item or "revision" in item or any(uses)):
             continue
         public = {name: item.get(name) for name in ("vendorId", "name", "domain", "category", "state")}
         shown[item["projectId"]].append({name: value for name, value in public.items() if value is not None})

@@ -6,13 +6,14 @@ import asyncio
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, get_args
 
 from playwright.async_api import Error, Frame, Page
 
 from openassent_audit.words import autoconsent, script, words
 
 Choice = Literal["untouched", "refused", "accepted"]
+CHOICES: Final[tuple[Choice, ...]] = get_args(Choice)
 
 _PAUSE: Final = 0.15
 # They take a few seconds, and end by themselves if none of them knows the banner.

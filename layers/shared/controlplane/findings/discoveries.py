@@ -40,9 +40,9 @@ def merge_evidence(pieces: Iterable[Evidence]) -> tuple[Evidence, ...]:
 
 
 class Resolution(NamedTuple):
-    """The scan that resolved an item, the time of its observation, and its attempt."""
+    """The scan that resolved an item, the time of its observation, and its attempt. scan_id: None for another run."""
 
-    scan_id: str
+    scan_id: str | None
     observed_at: str
     reason: str
     attempt: int = 0

@@ -52,9 +52,10 @@ class DecisionLimitReached(Conflict):
 class VendorItem(StoredMap):
     """A vendor of a project, as stored. Writes change single attributes, so there is no `to_item`.
 
-    inbox_item_id to last_seen_at: set once the runtime has detected the vendor. The latest detection sets name, domain,
-        category, and before_consent; all detections contribute to evidence, first_seen_at, and last_seen_at. A scan
-        sets a missing name and category.
+    name to last_seen_at: set once the runtime or an audit has detected the vendor. The latest detection sets name,
+        domain, category, and before_consent; all contribute to evidence, first_seen_at, and last_seen_at. A scan sets a
+        missing name and category. inbox_item_id: the finding of the runtime's detections. An audit has findings of its
+        own.
     state to decided_by: set once a person has decided.
     revision: changes with every detection that is stored.
     code: the repositories whose scans found it, the latest scan first.
@@ -87,7 +88,7 @@ class VendorItem(StoredMap):
     @property
     def is_configured(self) -> bool:
         """Returns whether the public configuration contains the vendor: not if it was only in code, and is gone."""
-        return self.state is not None or self.inbox_item_id is not None or any(use.places for use in self.code)
+        return self.state is not None or self.revision is not None or any(use.places for use in self.code)
 
     @property
     def configured(self) -> ConfiguredVendor:
@@ -227,11 +228,10 @@ def _decision(
         "decidedAt": clock.timestamp(),
     }
     change = set_expression(values)
-    when = "attribute_not_exists(#inboxItemId)"
-    if vendor is not None and vendor.inbox_item_id is not None:
-        unchanged, read = vendor.undetected_since()
-        when = f"#inboxItemId = :finding AND {unchanged}"
-        values |= {"finding": vendor.inbox_item_id, **read}
+    when = "attribute_not_exists(#revision)"
+    if vendor is not None and vendor.revision is not None:
+        when, read = vendor.undetected_since()
+        values |= read
         if vendor.state is None:
             when += " AND attribute_not_exists(#state)"
         else:
