@@ -95,14 +95,22 @@ CASES = [
         ("Unlinked acme/shop from shop.",),
         then=("repo list", "acme/shop\tmain\t\t"),
     ),
-    Case("audit list", ("https://shop.example.com/\t\t\tweekly\t\t{run}\t{audit}\n",)),
+    Case("audit list", ("https://shop.example.com/\tpassed\t20", "\t\t\t{run}\t{audit}\n")),
     Case("audit list --project {project}", ("{audit}\n",)),
     Case(
         "audit start www.example.com --schedule daily",
         ("_assent-audit.www.example.com", "The run is pending. Follow it with `assent audit show run_"),
         then=("audit list", "https://www.example.com/"),
     ),
-    Case("audit show {run}", ("Run:\t{run}", "Website:\thttps://shop.example.com/", "Status:\tpending")),
+    Case(
+        "audit show {run}",
+        (
+            "Website:\thttps://shop.example.com/",
+            "Outcome:\tpassed",
+            "Unpkg (analytics): before a choice, after acceptance",
+            "Passed: No findings on 1 page of shop.example.com.",
+        ),
+    ),
     Case("scan list --repo shop", ("completed\tshop\tmain\t1f0c2b9e7\t5\tmanual\t", "{scan}\n", "{preview}\n")),
     Case("scan start acme/shop", ("The scan is being prepared.",)),
     Case(

@@ -11,7 +11,6 @@ import pytest
 from cli.tests.conftest import own_configuration  # noqa: F401 (a fixture)
 from cli.tests.support.script import ADDRESS
 from cli.tests.support.shell import run
-from controlplane.audits import store as audits
 from controlplane.findings import intake
 from controlplane.platform.core import clock
 from controlplane.platform.queues.messages import Queue
@@ -28,6 +27,7 @@ from tests.functional.conftest import FakeClock
 from tests.functional.sdk.conftest import Gateway
 from tests.support.api import Api
 from tests.support.asgi import DirectApi
+from tests.support.audit_reports import complete_audit, vendor
 from tests.support.audits import make_issue, make_scan
 from tests.support.endpoints import delivered
 from tests.support.issue_host import HostedIssue, IssueHost
@@ -55,14 +55,14 @@ class Office:
         world.connected_repository(company, name="blog", linked=False)
         project = projects.get_project(repository.links[0].project_id)
         change = project_changes.ProjectChange(added_websites=[Address("www.example.com", "domain")])
-        project = project_changes.update_project(project, change, may_remove_websites=False)
+        project_changes.update_project(project, change, may_remove_websites=False)
         intake.record_detection(detection(project.project_id))
         issues = [make_issue(number, priority="P0" if number == 5 else "P2") for number in range(1, 6)]
         preview = make_scan(repository, issues=issues)
         scan = make_scan(repository, issues=issues, access="full")
         item = publish_finding(findings.as_discovery(scan, issues[4]))
         delivery = delivered(company)
-        audit = audits.create_audit(project, project.websites[0].website_id, "weekly")
+        run = complete_audit(projects.get_project(project.project_id), vendors=[vendor("unpkg", needsConsent=False)])
         world.invitation(company, "mary@example.com")
         names = {
             "org": company.slug,
@@ -71,8 +71,8 @@ class Office:
             "scan": scan.scan_id,
             "preview": preview.scan_id,
             "item": item.item_id,
-            "audit": audit.audit_id,
-            "run": audits.start_run(audit).run_id,
+            "audit": run.audit_id,
+            "run": run.run_id,
             "other": world.finding(company, title="Outdated script").item_id,
             "webhook": delivery.webhook_id,
             "event": delivery.event_id,
