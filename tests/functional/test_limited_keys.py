@@ -86,6 +86,7 @@ class Organization:
             "projectId": project.project_id,
             "websiteId": project.websites[0].website_id,
             "vendorId": CANARY,
+            "auditId": "aud_01kb2m3n4p5q6r7s8t",
             "itemId": self.items[project.project_id].item_id,
             "keyId": (self.key if project is self.own else self.foreign_key).item.key_id,
             "webhookId": self.endpoint.webhook_id,

@@ -84,6 +84,11 @@ def stored(kind: str) -> list[dict[str, Any]]:
     return [item for item in table_dump() if item["sk"]["S"].startswith(kind)]
 
 
+def entries(kind: str) -> list[str]:
+    """Returns the audits that the sweep's entries of that kind are about."""
+    return [item["auditId"]["S"] for item in table_dump() if item["pk"]["S"].startswith(f"{kind}#")]
+
+
 def projects_counted(company: Company) -> int:
     return int((table.get(keys.organization(company.organization_id)) or {})["projects"])
 
