@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from operator import itemgetter
 from typing import Any
-from urllib.parse import urlsplit
 
 from rich.text import Text
 
@@ -29,7 +28,7 @@ def print_report(report: Mapping[str, Any]) -> None:
     """
     for vendor in report["vendors"]:
         times = ", ".join(text for column, text in _COLUMNS if vendor.get(column)) or "only as consent mode allows"
-        name, purpose = vendor.get("name") or vendor["vendorId"], vendor.get("category") or "unknown"
+        name, purpose = vendor.get("name") or vendor.get("vendorId"), vendor.get("category") or "unknown"
         print_text(Text(printable_line(f"{name} ({purpose}): {times}")))
     for finding in sorted(report["findings"], key=itemgetter("priority"), reverse=True):
         print_text(heading(finding["priority"], finding["title"]), above=1)
@@ -57,7 +56,8 @@ def _summary(report: Mapping[str, Any]) -> str:
     detail = by_priority(it["priority"] for it in findings)
     found = f"{counted(len(findings), 'finding')} ({detail})" if findings else "No findings"
     pages = counted(len(report["pages"]), "page")
-    sentences = [f"{outcome.capitalize()}: {found} on {pages} of {urlsplit(report['url']).hostname}."]
+    website = printable_line(report["url"]).partition("://")[2].rstrip("/")
+    sentences = [f"{outcome.capitalize()}: {found} on {pages} of {website}."]
     if reason and outcome != "blocked":
         sentences.append(reason["message"])
     changes = report.get("changes") or {}
