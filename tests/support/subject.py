@@ -87,6 +87,10 @@ class Subject:
         )
 
     @cached_property
+    def run_id(self) -> str:
+        return audits.start_run(audits.get_audit(self.project.project_id, self.audit_id)).run_id
+
+    @cached_property
     def item(self) -> InboxItem:
         return self.world.finding(self.company, self.repository)
 
@@ -139,7 +143,7 @@ _PARTS: dict[str, Callable[[Subject], str]] = {
     "otherProjectId": lambda it: it.post("/v1/projects", {"name": "Second", "region": "eu-central"})["id"],
     "websiteId": lambda it: it.website_id,
     "auditId": lambda it: it.audit_id,
-    "runId": lambda it: audits.start_run(audits.get_audit(it.project.project_id, it.audit_id)).run_id,
+    "runId": lambda it: it.run_id,
     "websiteAddress": lambda it: it.website_id and "example.com",
     "vendorId": lambda _: "segment",
     "itemId": lambda it: it.item.item_id,

@@ -125,7 +125,7 @@ CASES = (
     Case("createAudit", Action.AUDIT_CREATE, {"websiteId": "{websiteId}"}, {"schedule": "daily"}, "member"),
     Case("updateAudit", Action.AUDIT_UPDATE, {"schedule": "daily"}, role="member"),
     Case("deleteAudit", Action.AUDIT_DELETE),
-    Case("startAuditRun", Action.AUDIT_RUN, role="member"),
+    Case("startAuditRun", Action.AUDIT_RUN, {}, role="member"),
     Case("createWebhookEndpoint", Action.WEBHOOK_CREATE, _ENDPOINT, {"name": "Other", "format": "standard"}),
     Case(
         "updateWebhookEndpoint",
