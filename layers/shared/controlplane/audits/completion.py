@@ -88,7 +88,9 @@ def complete_run(report: WebsiteAuditReport) -> list[Entry]:
     from the start.
     """
     done = _Completion(report)
-    seen = (detection_of(report, it) for it in report.vendors if it.needs_consent)
+    found = {it.vendor_id for it in report.findings}
+    listed = (it for it in report.vendors if it.needs_consent or it.vendor_id in found)
+    seen = (detection_of(report, it) for it in listed)
     for detections in batched(filter(None, seen), _PER_TRANSACTION, strict=False):
         done.feed(detections)
     for findings in batched(report.findings, _PER_TRANSACTION, strict=False):
