@@ -1,4 +1,4 @@
-"""The report of a run as its page shows it: third parties by column, the timeline of each visit, and what was stored."""
+"""The report of a run as its page shows it: third parties by column, timelines of the visits, and what was stored."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, get_args
