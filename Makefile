@@ -199,7 +199,7 @@ lock: .tools/uv/.ready ## Update the hashed pins from pyproject.toml, requiremen
 $(patsubst %,.tools/%/.ready,cli $(TOOLS)): .tools/%/.ready: requirements/%.txt .tools/uv/.ready .tools/%/bin/python
 	@scripts/environment .tools/$* requirements/$*.txt
 
-.tools/cli/.installed: .tools/cli/.ready pyproject.toml action.yml requirements/action.txt $(WHEEL_SOURCES) $(SDK) | $(AUTOCONSENT)
+.tools/cli/.installed: .tools/cli/.ready pyproject.toml action.yml requirements/action.txt scripts/action $(WHEEL_SOURCES) $(SDK) | $(AUTOCONSENT)
 	@rm -f dist/openassent-*.whl
 	@mkdir -p cli/man
 	@.tools/cli/bin/python -m openassent_cli.manual >cli/man/assent.1
