@@ -10,7 +10,7 @@ from controlplane.audits.kinds import KINDS
 from controlplane.audits.reports import WebsiteAuditReport
 from controlplane.findings.discoveries import Discovery, finding_item_id
 from controlplane.findings.intake import RuntimeVendorDetection
-from controlplane.findings.items import CodeUse, Evidence, RuntimeVendor, VendorPlace
+from controlplane.findings.items import AuditRun, CodeUse, Evidence, RuntimeVendor, VendorPlace
 from controlplane.findings.vendors import VendorItem
 from controlplane.platform.core.ids import InboxItemId, ProjectId
 
@@ -75,6 +75,7 @@ def discovery_of(
         else None,
         vendor_ids=(vendor.vendor_id,) if vendor else (),
         decisions=(decision,) if decision else (),
+        audit_run=AuditRun(report.audit_id, report.run_id),
     )
     if decision is None or decision.state != "ignored":
         return discovery
