@@ -167,7 +167,7 @@ def configurations_have_the_vendors(items: Items) -> None:
     shown: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for _, _, item in _of(items, "ORG#", "VENDOR#"):
         uses = (use.get("places") for use in item.get("code", []))
-        if not ("state" in item or "inboxItemId" in item or any(uses)):
+        if not ("state" in item or "revision" in item or any(uses)):
             continue
         public = {name: item.get(name) for name in ("vendorId", "name", "domain", "category", "state")}
         shown[item["projectId"]].append({name: value for name, value in public.items() if value is not None})
@@ -232,12 +232,14 @@ def inbox_items_stand_where_the_lists_look(items: Items) -> None:
 
 
 def items_resolved_by_a_scan_are_resolved(items: Items) -> None:
-    """Only a resolved inbox item names a scan that resolved it, and that scan exists."""
+    """Only a resolved inbox item names a scan or a run of an audit that resolved it, and that exists."""
     scans = {item["scanId"] for _, _, item in _of(items, "", keys.SCAN_PREFIX)}
+    runs = {item["runId"] for _, _, item in _of(items, "ORG#", "AUDITRUN#")}
     for _, local, item in _of(items, "ORG#", keys.INBOX_PREFIX):
         if by := item.get("resolvedBy"):
             assert item["status"] == "resolved", f"{local} is {item['status']}, resolved by {by}"
-            assert by["scanId"] in scans, f"{local} was resolved by a scan that doesn't exist"
+            found = by["scanId"] in scans or (by["scanId"] is None and item["statusReason"].split()[1] in runs)
+            assert found, f"{local} was resolved by a scan or a run that doesn't exist"
 
 
 def attempts_at_issues_are_open(items: Items) -> None:

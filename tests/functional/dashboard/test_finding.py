@@ -310,7 +310,7 @@ class TestList:
         [
             (
                 "rule",
-                {"A vendor": ["Beta", "Alpha"], "Vendors on websites": ["New vendor: Segment"], "Advisories": ["Old"]},
+                {"A vendor": ["Beta", "Alpha"], "Websites": ["New vendor: Segment"], "Advisories": ["Old"]},
             ),
             ("vendor", {"hotjar": ["Beta"], "segment": ["New vendor: Segment", "Alpha"], "No vendor": ["Old"]}),
             ("file", {"shop/a.html": ["Beta", "Alpha"], "No file": ["New vendor: Segment", "Old"]}),

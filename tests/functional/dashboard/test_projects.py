@@ -61,8 +61,8 @@ class TestShown:
         tabs = re.findall(
             r'<li><a href="([^"]+)"[^>]*>(\w+)</a>', visitor.get(own).text.partition('label="Project"')[2]
         )
-        assert [name for _, name in tabs[:5]] == ["Overview", "Consent", "Vendors", "Report", "Settings"]
-        for path, name in tabs[:5]:
+        assert [name for _, name in tabs[:6]] == ["Overview", "Consent", "Audits", "Vendors", "Report", "Settings"]
+        for path, name in tabs[:6]:
             shown = visitor.get(path).text
             beginning = {"Overview": "", "Report": "Report on "}.get(name, f"{name} of ")
             assert f'<a href="{path}" aria-current="page">{name}</a>' in shown

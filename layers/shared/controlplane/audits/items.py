@@ -61,7 +61,8 @@ class AuditItem(StoredItem):
     """An audit of a website.
 
     url: `https://HOST/`. token: it is shown to prove ownership. consent_url: the base of what the page requests from
-    the project's consent instance. findings: the ids of the last completed run's findings, as in the report.
+    the project's consent instance. findings: the ids of those that no run has seen gone. vendors: the ids of those
+    that the last run saw that wasn't blocked, or None.
     """
 
     audit_id: str
@@ -76,6 +77,7 @@ class AuditItem(StoredItem):
     latest_run: Annotated[LatestRun | None, SPARSE] = None
     active_run_id: Annotated[RunId | None, SPARSE] = None
     findings: Annotated[tuple[str, ...], SPARSE] = ()
+    vendors: Annotated[tuple[str, ...] | None, SPARSE] = None
     runs_on: Annotated[RunsOn | None, SPARSE] = None
 
     @property
@@ -142,7 +144,8 @@ class RunChanges(NamedTuple):
 class RunItem(StoredItem):
     """A run of an audit. It outlives the audit, and expires after `audit_run_retention_days`.
 
-    claim: only the worker's message has it, so only that worker can report. outcome, changes: None until completed.
+    claim: only the worker's message has it, so only that worker can report. outcome: None until completed.
+    changes: None without a run to compare with.
     """
 
     run_id: RunId

@@ -36,8 +36,8 @@ MAX_RECEIVES = 5
 VERSION: Literal[1] = 1
 
 _OWNED_ID = r"^[a-z]{3}_[0-9a-hjkmnp-tv-z]{34}$"
-# Also the id of a member.
-_SUBJECT_ID = r"^[a-z]{3}_[0-9a-hjkmnp-tv-z]{32,34}$"
+# Also the id of a member, or of an audit.
+_SUBJECT_ID = r"^[a-z]{3}_[0-9a-hjkmnp-tv-z]{18,34}$"
 
 
 class Queue(StrEnum):

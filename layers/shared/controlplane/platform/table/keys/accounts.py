@@ -263,8 +263,9 @@ def audit_report(organization_id: str, project_local: str, audit_id: str, run: s
 VENDOR_PREFIX = "VENDOR#"
 
 
-# `inboxItemId` to `revision` are set once the runtime has seen the vendor, `code` once a scan has, with the name and
-# the category if they are missing, and `state` and later once a person has decided.
+# `domain` to `revision` are set once the runtime or an audit has seen the vendor, `inboxItemId` if the runtime has, and
+# `code` once a scan has, with the name and the category if they are missing, and `state` and later once a person has
+# decided.
 # {pk: ORG#org_2f…, sk: VENDOR#01j…#segment, vendorId: segment, projectId: prj_2f…, reviewState: accepted,
 #  name: Segment, category: analytics, inboxItemId: inb_2f…, domain: segment.com, firstSeenAt: 2026-…,
 #  lastSeenAt: 2026-…, beforeConsent: false, evidence: [{description: …, url: https://…, seenAt: 2026-…}], revision: 7,
