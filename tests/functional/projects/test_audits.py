@@ -168,6 +168,9 @@ def test_a_run_starts_with_its_message_and_is_shown_with_its_report(shop, now, s
     page = shop.call("GET", f"{runs}?limit=1")
     assert [it["runId"] for it in page.data] == [done.run_id]
     assert shop.call("GET", f"{runs}?cursor={page.body['pagination']['nextCursor']}").data == [started.data]
+    kept = shop.call("GET", f"{runs}/{run_id}").status
+    now.advance(400 * DAY)
+    assert (kept, shop.call("GET", f"{runs}/{run_id}").status, shop.call("GET", runs).data) == (200, 404, [])
     others = [f"/{UNKNOWN}/runs/{run_id}", *(f"{runs}/{it}" for it in ("run_x", "run_" + "0" * 34, run_id[:-1]))]
     assert {shop.call("GET", path).code for path in others} == {"NOT_FOUND"}
     assert shop.call("GET", f"/{UNKNOWN}/runs").data == []
