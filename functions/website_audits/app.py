@@ -9,14 +9,16 @@ import logging
 import os
 import tempfile
 import time
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 import boto3
+from playwright.async_api import Browser
 
-from openassent_audit import Audit, Network, audit_website
-from openassent_audit.audit import Start
+from openassent_audit import Network, audit_website
 from openassent_audit.browser import started_browser
 from openassent_audit.ownership import find_proof
 from openassent_audit.packed import unpack
@@ -68,7 +70,7 @@ def _process(message: dict[str, Any]) -> None:
 
 
 async def _report(message: dict[str, Any]) -> dict[str, Any]:
-    audit: Audit = await audit_website(message["url"], network=_NETWORK, start=_start())
+    audit = await audit_website(message["url"], network=_NETWORK, start=_start())
     brand, consent_url = os.environ.get("SERVICE_BRAND", "assent"), message.get("consentUrl")
     proof = await find_proof(audit, message["token"], brand=brand, consent_url=consent_url, network=_NETWORK)
     ids = {name: message[name] for name in ("runId", "auditId", "projectId", "claim")}
@@ -76,6 +78,6 @@ async def _report(message: dict[str, Any]) -> dict[str, Any]:
 
 
 @cache
-def _start() -> Start:
+def _start() -> Callable[[], AbstractAsyncContextManager[Browser]]:
     """Returns how to start the browser: that of the layer, unpacked once, or the one of this machine."""
     return partial(started_browser, chromium=unpack(Path(tempfile.gettempdir(), "chromium")))

@@ -120,7 +120,7 @@ def table(lifetime: str) -> str:
 @dataclass
 class Site:
     """A website. pages: by path; headers: of its pages; status: of its start page;
-    aliases: canonical names by host; by: what answers its banner."""
+    aliases: canonical names by host; by: what answers its banner; limits: other ones than those of the test."""
 
     body: str = ""
     truth: str = ""
@@ -131,6 +131,7 @@ class Site:
     aliases: dict[str, str] = field(default_factory=dict)
     reason: str | None = None
     by: str | None = None
+    limits: dict[str, float] = field(default_factory=dict)
     scheme: str = "https"
 
     @property

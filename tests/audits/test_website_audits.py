@@ -5,16 +5,19 @@ No test leaves this machine: every name resolves to the same public address, and
 
 import asyncio
 import json
+import os
+import signal
 import ssl
 import sys
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
+from playwright.async_api import Browser
 
 from benchmarks.machine import certificate
 from controlplane.audits.reports import WebsiteAuditReport
@@ -22,6 +25,7 @@ from local.checkout import ROOT
 from openassent_audit import Audit, Limits, Network, audit_website
 from openassent_audit.browser import NoBrowser, started_browser
 from openassent_audit.network import Resolution, Streams, is_public
+from openassent_audit.report import Reason
 from openassent_audit.words import autoconsent
 from tests.audits.sites import ID, KINDS, SITES, TAG, YEAR, Site
 from tests.support.audit_reports import OF_A_RUN
@@ -30,7 +34,7 @@ from tests.support.missing import is_missing
 MODULES = ROOT / "node_modules"
 # A public address that nothing here connects to.
 PUBLIC = "93.184.215.14"
-QUICK = Limits(pages=3, settle_seconds=0.7, banner_seconds=1.2, page_seconds=30, visit_seconds=90)
+QUICK = Limits(pages=3, settle_seconds=0.7, banner_seconds=1.2, page_seconds=120, visit_seconds=300)
 AT_A_TIME = 6
 FILES = {
     "cookieconsent.umd.js": "vanilla-cookieconsent/dist/cookieconsent.umd.js",
@@ -147,17 +151,28 @@ async def internet(sites: dict[str, Site], folder: Path) -> AsyncIterator[Intern
     encrypted.close()
 
 
-async def audits(folder: Path, sites: dict[str, Site], limits: Limits = QUICK, prepare=lambda _: None):
-    """Returns the audit of each website, and the internet that they ran in."""
+def trusting() -> AbstractAsyncContextManager[Browser]:
+    return started_browser(flags=["--ignore-certificate-errors"])
+
+
+async def audits(folder: Path, sites: dict[str, Site], limits: Limits = QUICK, prepare=None):
+    """Returns the audit of each website, and the internet that they ran in.
+
+    prepare: gets the internet. Its websites are hostile, so each audit has a browser of its own, as in the product.
+    """
     by_host = {f"{name}.test": site for name, site in sites.items()}
-    limit = asyncio.Semaphore(AT_A_TIME)
-    async with internet(by_host, folder) as there, started_browser(flags=["--ignore-certificate-errors"]) as browser:
-        prepare(there)
+    limit = asyncio.Semaphore(4 if prepare else AT_A_TIME)
+    async with internet(by_host, folder) as there, nullcontext() if prepare else trusting() as browser:
+        if prepare:
+            prepare(there)
 
         async def audit(host: str, site: Site) -> Audit:
             async with limit:
                 url = f"{site.scheme}://{host}/"
-                return await audit_website(url, limits=limits, network=there.network, browser=browser)
+                start = (lambda: nullcontext(browser)) if browser else trusting
+                return await audit_website(
+                    url, limits=replace(limits, **site.limits), network=there.network, start=start
+                )
 
         made = await asyncio.gather(*(audit(host, site) for host, site in by_host.items()))
     return dict(zip(sites, made, strict=True)), there
@@ -253,14 +268,14 @@ def broken_out(tmp_path_factory):
         "opens-files": Site("<script>for(const it of ['file:///etc/passwd','view-source:file:///etc/passwd',"
                             "'chrome://version']){open(it);try{location=it}catch{}}</script><p>Still here</p>"),
         "endless-requests": Site("<script>setInterval(()=>{for(let i=0;i<40;i++)fetch('/x?'+i)},10)</script>"),
-        "never-answers": Site("<script>location='/never'</script>"),
+        "never-answers": Site("<script>location='/never'</script>", limits={"page_seconds": 10}),
         "never-loads": Site('<p>Text</p><img src="/never">'),
         "huge": Site('<script>fetch("/huge").then((it)=>it.arrayBuffer())</script>'),
-        "loops": Site("<script>setTimeout(()=>{for(;;);},50)</script>"),
+        "loops": Site("<script>setTimeout(()=>{for(;;);},50)</script>", limits={"visit_seconds": 15}),
         "crashes": Site("<p>Going</p><script>setTimeout(()=>{location='chrome://crash'},50)</script>"),
         "downloads": Site("", headers=[("content-disposition", "attachment")]),
     }  # fmt: skip
-    limits = replace(QUICK, requests=400, bytes=20_000_000, visit_seconds=45, page_seconds=10)
+    limits = replace(QUICK, requests=400, bytes=20_000_000)
 
     def prepare(there: Internet) -> None:
         there.answers["rebound.test"] = lambda count: Resolution(
@@ -285,6 +300,10 @@ class TestBreakOut:
         [
             ("fetches", "passed", None),
             ("in-worker", "passed", None),
+            ("frames", "passed", None),
+            ("opens-files", "passed", None),
+            ("crashes", "passed", None),
+            ("never-answers", "blocked", "timeout"),
             ("redirects-inside", "blocked", "unreachable"),
             ("redirects-to-file", "blocked", "unreachable"),
             ("endless-requests", "blocked", "limit"),
@@ -317,6 +336,38 @@ class TestBreakOut:
     def test_addresses_outside_are(self):
         assert is_public(PUBLIC)
         assert is_public("2606:2800:220:1::1")
+
+
+@pytest.mark.parametrize(("visit", "seconds"), [("untouched", 0), ("untouched", 1), ("refused", 0), ("accepted", 1)])
+def test_a_browser_that_dies_ends_the_audit_as_blocked(tmp_path, visit: str, seconds: float):
+    """visit: the one in which it dies. seconds: how long after the visit has begun."""
+    running: list[Browser] = []
+
+    @asynccontextmanager
+    async def start():
+        async with trusting() as browser:
+            running.append(browser)
+            yield browser
+
+    async def kill() -> None:
+        session = await running[-1].new_browser_cdp_session()
+        processes = (await session.send("SystemInfo.getProcessInfo"))["processInfo"]
+        await asyncio.sleep(seconds)
+        os.kill(next(it["id"] for it in processes if it["type"] == "browser"), signal.SIGKILL)
+
+    async def run() -> Audit:
+        async with internet({"shop.test": SITES["own-right"]}, tmp_path) as there, asyncio.TaskGroup() as tasks:
+            return await audit_website(
+                "https://shop.test/", limits=QUICK, network=there.network, start=start,
+                on_progress=lambda it: tasks.create_task(kill()) if it == visit else None,
+            )  # fmt: skip
+
+    audit = asyncio.run(run())
+    assert (audit.outcome, audit.reason) == (
+        "blocked",
+        Reason("limit", "The visit ended early. It crashed the browser."),
+    )
+    assert [it.choice for it in audit.visits][-1] == visit
 
 
 def test_without_a_browser_an_audit_is_blocked_with_what_to_do(monkeypatch):

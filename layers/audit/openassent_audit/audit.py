@@ -1,8 +1,9 @@
 """Runs an audit: three visits, each of a new visitor, and the judgment of what they recorded."""
 
-from collections.abc import Callable
-from contextlib import nullcontext
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from datetime import UTC, datetime
+from typing import TypeAlias
 from urllib.parse import urlsplit
 
 from playwright.async_api import Browser
@@ -16,6 +17,8 @@ from openassent_audit.report import Audit, Outcome, Reason
 from openassent_audit.vendors import Parties
 from openassent_audit.visits import Blocked, Visit, make_visit
 
+Start: TypeAlias = Callable[[], AbstractAsyncContextManager[Browser]]
+
 DEFAULTS = Limits()
 INTERNET = Network()
 
@@ -25,20 +28,20 @@ async def audit_website(
     *,
     limits: Limits = DEFAULTS,
     network: Network = INTERNET,
-    browser: Browser | None = None,
+    start: Start = started_browser,
     on_progress: Callable[[Choice], None] = lambda _: None,
 ) -> Audit:
     """Audits the website at an http or https address. Raises ValueError if it isn't one.
 
-    browser: a running one. By default, one is started for this audit. on_progress: gets each visit before it begins.
+    start: starts a browser, and another one after a crash. on_progress: gets each visit before it begins.
     """
     parts = urlsplit(url)
     if parts.scheme not in {"http", "https"} or not parts.hostname or parts.username is not None:
         raise ValueError("An audit needs an http or https address with a host, and without credentials.")
     run = _Run(url, parts.hostname, limits, network, on_progress)
     try:
-        async with nullcontext(browser) if browser else started_browser() as running:
-            await run.visit(running)
+        async with AsyncExitStack() as browsers:
+            await run.visit(lambda: browsers.enter_async_context(start()))
     except NoBrowser as error:
         run.reason = Reason("no-browser", str(error))
     except Blocked as error:
@@ -56,12 +59,15 @@ class _Run:
         self.visits: list[Visit] = []
         self.reason: Reason | None = None
 
-    async def visit(self, browser: Browser) -> None:
-        """Makes the three visits, or two if there is nothing to answer. Raises Blocked."""
+    async def visit(self, start: Callable[[], Awaitable[Browser]]) -> None:
+        """Makes the three visits, or two if there is nothing to answer. Raises Blocked and NoBrowser."""
+        browser = await start()
         others: list[str] = []
         choices: tuple[Choice, ...] = ("untouched", "refused", "accepted")
         for choice in choices:
             self.on_progress(choice)
+            if not browser.is_connected():
+                browser = await start()
             made = await make_visit(browser, self.url, choice, limits=self.limits, network=self.network, others=others)
             self.visits.append(made)
             if choice == "untouched":

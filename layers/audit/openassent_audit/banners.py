@@ -3,6 +3,7 @@ visible button that says so, or else with autoconsent's rules, which know banner
 """
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ Choice = Literal["untouched", "refused", "accepted"]
 CHOICES: Final[tuple[Choice, ...]] = get_args(Choice)
 
 _PAUSE: Final = 0.15
+_FRAME_SECONDS: Final = 2
 # They take a few seconds, and end by themselves if none of them knows the banner.
 _RULES_SECONDS: Final = 15
 _ACTIONS: Final = {"refused": "refuse", "accepted": "accept"}
@@ -38,13 +40,18 @@ class Banner:
     buttons: tuple[str, ...]
 
 
+async def _evaluated(frame: Frame, code: str, argument: object = None) -> Any:
+    """Runs code in a frame. Raises TimeoutError, because one that may not load never gets a document."""
+    return await asyncio.wait_for(frame.evaluate(code, argument), _FRAME_SECONDS)
+
+
 async def _in_frames(page: Page, action: str) -> dict[str, Any] | None:
     """Runs the script in each frame, until one returns something."""
     known = {name: words()[name] for name in ("refuse", "accept", "banner")}
     for frame in page.frames[:20]:
         try:
-            found: dict[str, Any] | None = await frame.evaluate(script("banner"), {"action": action, "words": known})
-        except Error:  # the frame is gone, or another page has come
+            found: dict[str, Any] | None = await _evaluated(frame, script("banner"), {"action": action, "words": known})
+        except (Error, TimeoutError):  # the frame is gone, another page has come, or it has no document
             continue
         if found:
             return found
@@ -91,7 +98,8 @@ async def _by_rules(page: Page, choice: Choice, on_answer: Callable[[], None]) -
     try:
         await page.expose_binding(_BINDING, run.receive)
         for frame in page.frames[:20]:
-            await frame.evaluate(code)
+            with contextlib.suppress(Error, TimeoutError):
+                await _evaluated(frame, code)
         await asyncio.wait_for(run.ended.wait(), _RULES_SECONDS)
     except (Error, TimeoutError):
         pass  # what was answered until then counts

@@ -1,6 +1,6 @@
 """Proof that a website belongs to who audits it: a DNS record, a file, or a request to the project's consent instance.
 
-`_BRAND-audit.HOST` is a TXT record with the token, and `/.well-known/BRAND-audit.txt` a file with it.
+The token is in the TXT record `_BRAND-audit.HOST`, or in the file BRAND-audit.txt of the folder `.well-known`.
 """
 
 import asyncio

@@ -2,7 +2,8 @@
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -28,6 +29,7 @@ _FOLLOW = """url => {
 }"""
 _SHORT_TEXT: Final = 700
 _LINGER: Final = 0.3
+_REPORT_SECONDS: Final = 1
 
 
 class Blocked(Exception):
@@ -74,52 +76,83 @@ async def make_visit(
         if number > limits.requests:
             stop(f"It sent more than {limits.requests:,} requests.")
 
+    def lose(_: Browser) -> None:
+        stop("It crashed the browser.")
+
     recorder = Recorder(count)
-    async with Proxy(limits, network, stop, recorder.data_went_to) as proxy:
-        context = await browser.new_context(
-            proxy={"server": proxy.address}, accept_downloads=False, service_workers="block", locale="en-GB",
-            viewport={"width": 1280, "height": 900}, user_agent=_AGENT.format(browser.version.partition(".")[0]),
-            permissions=[],
-        )  # fmt: skip
-        work = asyncio.ensure_future(_Visitor(context, start, limits, visit, recorder, proxy).go(others, stop))
-        try:
-            await asyncio.wait({work, halt}, timeout=limits.visit_seconds, return_when=asyncio.FIRST_COMPLETED)
-            if not work.done() or (work.exception() is not None and halt.done()):
-                visit.halted = halt.result() if halt.done() else f"It took longer than {limits.visit_seconds:.0f} s."
-            else:
-                work.result()
-        except Error as error:
+    proxy = Proxy(limits, network, stop, recorder.data_went_to)
+    browser.on("disconnected", lose)
+    try:
+        async with proxy:
+            visitor = _Visitor(start, limits, visit, recorder, proxy)
+            await _run(visitor.come(browser, others, stop), halt, limits.visit_seconds)
+    except (Blocked, Error) as error:
+        # The calls to a browser that dies fail before the browser is reported as gone.
+        await asyncio.wait({halt}, timeout=_REPORT_SECONDS)
+        if not halt.done():
+            if isinstance(error, Blocked):
+                raise
             raise Blocked("unreachable", f"The browser ended the visit: {_first_line(error)}") from error
-        finally:
-            work.cancel()
-            with contextlib.suppress(Error, TimeoutError):
-                await asyncio.wait_for(context.close(), 15)
-            await asyncio.gather(work, return_exceptions=True)
-            recorder.finish()
-            visit.requests, visit.storage = recorder.requests, recorder.storage
-            visit.cookies = list(recorder.cookies.values())
-            visit.aliases, visit.refused = proxy.aliases, proxy.refused
+    finally:
+        browser.remove_listener("disconnected", lose)
+        recorder.finish()
+        visit.requests, visit.storage = recorder.requests, recorder.storage
+        visit.cookies = list(recorder.cookies.values())
+        visit.aliases, visit.refused = proxy.aliases, proxy.refused
+    visit.halted = halt.result() if halt.done() else None
     return visit
+
+
+async def _run(work: Coroutine[Any, Any, None], halt: asyncio.Future[str], seconds: float) -> None:
+    """Runs the work until it ends, is halted, or has taken too long."""
+    task = asyncio.ensure_future(work)
+    ends: set[asyncio.Future[Any]] = {task, halt}
+    try:
+        await asyncio.wait(ends, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        if task.done():
+            task.result()
+        elif not halt.done():
+            halt.set_result(f"It took longer than {seconds:.0f} s.")
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
 
 
 def _first_line(error: Error) -> str:
     return str(error.message).partition("\n")[0].strip()
 
 
+@asynccontextmanager
+async def _window(browser: Browser, proxy: Proxy) -> AsyncIterator[BrowserContext]:
+    context = await browser.new_context(
+        proxy={"server": proxy.address}, accept_downloads=False, service_workers="block", locale="en-GB",
+        viewport={"width": 1280, "height": 900}, user_agent=_AGENT.format(browser.version.partition(".")[0]),
+        permissions=[],
+    )  # fmt: skip
+    try:
+        yield context
+    finally:
+        with contextlib.suppress(Error, TimeoutError):
+            await asyncio.wait_for(context.close(), 15)
+
+
 @dataclass
 class _Visitor:
-    context: BrowserContext
     start: str
     limits: Limits
     visit: Visit
     recorder: Recorder
     proxy: Proxy
 
-    async def go(self, others: Sequence[str], stop: Callable[[str], None]) -> None:
-        page = await self.context.new_page()
-        page.on("crash", lambda _: stop("A page crashed the browser's renderer."))
-        self.context.on("page", lambda it: asyncio.ensure_future(it.close()))
-        await self.recorder.attach(self.context, page)
+    async def come(self, browser: Browser, others: Sequence[str], stop: Callable[[str], None]) -> None:
+        async with _window(browser, self.proxy) as context:
+            page = await context.new_page()
+            page.on("crash", lambda _: stop("A page crashed the browser's renderer."))
+            context.on("page", lambda it: asyncio.ensure_future(it.close()))
+            await self.recorder.attach(context, page)
+            await self._go(page, others)
+
+    async def _go(self, page: Page, others: Sequence[str]) -> None:
         response = await self._open(page, self.start)
         await asyncio.sleep(self.limits.settle_seconds)
         state = await self._read(page)
@@ -132,7 +165,7 @@ class _Visitor:
             others = self.visit.chosen
             await self._scroll(page)
         else:
-            await self.recorder.read_jar(self.context)
+            await self.recorder.read_jar(page.context)
             self.visit.answered_by = await answer(page, self.visit.choice, self.limits.banner_seconds, self._chosen)
             if self.visit.answered_by is None:
                 return
@@ -141,7 +174,7 @@ class _Visitor:
                 others = [self.start, *others]
         for number, url in enumerate(others):
             await self._visit_next(page, url, follows=number == 0 and url != self.start)
-        await self.recorder.read_jar(self.context)
+        await self.recorder.read_jar(page.context)
         # What a page sends when it is left.
         with contextlib.suppress(Error):
             await page.goto("about:blank", timeout=5_000)
@@ -182,7 +215,7 @@ class _Visitor:
                 await self._scroll(page)
 
     async def _read(self, page: Page) -> dict[str, Any]:
-        await self.recorder.read_jar(self.context)
+        await self.recorder.read_jar(page.context)
         try:
             state: dict[str, Any] = await page.evaluate(script("page"), {"host": urlsplit(page.url).netloc})
         except Error:

@@ -19,6 +19,7 @@ from controlplane.projects import changes
 from controlplane.projects import store as projects
 from controlplane.projects.store import get_project
 from tests.functional.finding_intake.conftest import Intake
+from tests.functional.finding_intake.test_queue import EVENTS
 from tests.functional.projects.builders import make_project
 from tests.support.audit_reports import ALL, PAGE, finding, report, vendor
 from tests.support.each import each
@@ -202,6 +203,14 @@ class TestLaterRuns:
         if state == "ignored":
             (item,) = (it for it in audited.items if it["title"] == title)
             assert item["statusReason"] == "The project ignored Segment."
+
+
+def test_the_sample_is_the_report_of_a_run(audited):
+    (record,) = json.loads((EVENTS / "finding_intake_website_audit_report.json").read_text())["Records"]
+    run = audited.begin()
+    of_run = {"runId": run.run_id, "auditId": run.audit_id, "projectId": run.project_id, "claim": run.claim}
+    audited.take(json.loads(record["body"]) | of_run)
+    assert (audited.dead, len(audited.items)) == ([], 1)
 
 
 class TestNotBelieved:

@@ -32,7 +32,7 @@ KINDS: Final[Mapping[str, About]] = {
         _REFUSED,
     ),
     "cookie-before-consent": About(
-        "A cookie that isn't necessary for what the visitor asked for needs consent, whoever sets it.",
+        "A cookie that isn't necessary for what the visitor asked for needs consent, also one of the website.",
         "Set the cookie once the visitor has agreed, from a script or in a response to a request that is sent then. "
         "Delete it if consent is withdrawn.",
         _UNTOUCHED,

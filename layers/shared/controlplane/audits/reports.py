@@ -118,7 +118,7 @@ class Tcf(_Part):
 
 
 class Visit(_Part):
-    """What a visit recorded, without values and TCF strings. See `openassent_audit.report`."""
+    """The record of a visit, without values and TCF strings. See `openassent_audit.report`."""
 
     choice: Choice
     answered_by: Name | None
