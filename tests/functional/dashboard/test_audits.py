@@ -243,10 +243,11 @@ class TestRun:
 
     def test_what_the_website_says_is_escaped_and_many_requests_are_folded(self, shown):
         named = {"title": HOSTILE, "summary": HOSTILE}
-        many = [request(f"https://static.hotjar.com/{number}", "hotjar", at=number) for number in range(100)]
+        many = [request(f"https://static.hotjar.com/{number}", "hotjar", at=number) for number in range(250)]
         banner = {"library": HOSTILE, "isShown": True, "accepts": True, "refuses": True, "buttons": [HOSTILE]}
         seen = [visit(requests=many, requestCount=400, refused={HOSTILE: HOSTILE}, answeredBy=HOSTILE)]
         text = shown({**LOADS, **named}, banner=banner, vendors=[vendor("hotjar", name=HOSTILE)], visits=seen)
         assert "{{739*911}}" in text
-        assert "40 more requests to third parties" in text
-        assert "The report keeps 100 of the 400 requests." in text
+        assert "150 more requests to third parties" in text
+        assert "The report keeps 250 of the 400 requests." in text
+        assert "This page doesn't show all of them." in text
