@@ -42,11 +42,11 @@ def banner(
     return f"{shown}<script>if(localStorage.choice)document.querySelector('#bar').remove();else{{{code}}}</script>"
 
 
-def in_shadow(refuses: bool) -> str:
+def in_shadow(refuses: bool, mode: str = "open") -> str:
     no = "<button id=no>Reject all</button>" if refuses else ""
     markup = f"<div style='position:fixed;bottom:0'>{TEXT}<button id=yes>Accept all</button>{no}</div>"
     return f"""<consent-bar></consent-bar><script>
-      const root = document.querySelector('consent-bar').attachShadow({{mode: 'open'}});
+      const root = document.querySelector('consent-bar').attachShadow({{mode: '{mode}'}});
       if (!localStorage.choice) {{ root.innerHTML = `{markup}`;
       for (const it of root.querySelectorAll('button')) it.onclick = () => {{
         localStorage.choice = it.id; root.innerHTML = ''; if (it.id === 'yes') {{ {LOAD} }} }}; }}</script>"""
@@ -87,6 +87,24 @@ OSANO = """cookieconsent.initialise({ type: 'opt-in', content: { allow: 'Accept 
 OREJIME = """<script>window.orejimeConfig = { privacyPolicyUrl: '/privacy', forceBanner: true, purposes: [{
   id: 'hotjar', title: 'Hotjar', cookies: [] DEFAULT }] };</script>"""
 OREJIME_TAG = f'<template data-purpose="hotjar">{TAG}</template>'
+
+C15T = """import { ConsentBanner, ConsentDialog, ConsentManagerProvider } from '@c15t/react';
+import { createRoot } from 'react-dom/client';
+const { options, banner } = window.consent;
+createRoot(document.querySelector('#root')).render(
+  <ConsentManagerProvider options={{ mode: 'offline', consentCategories: ['necessary', 'measurement'], ...options }}>
+    <ConsentBanner {...banner} />
+    <ConsentDialog />
+  </ConsentManagerProvider>
+);
+"""
+
+
+def c15t(script: str = "", banner: str = "", body: str = "") -> str:
+    """Returns a page with the banner of c15t for React. script, banner: more of their settings."""
+    scripts = f"scripts: [{{ id: 'hotjar', src: '{HOTJAR}', category: 'measurement', {script} }}]"
+    setup = f"<script>window.consent = {{ options: {{ {scripts} }}, banner: {{ {banner} }} }}</script>"
+    return f'{body}<link rel="stylesheet" href="/c15t.css"><div id="root"></div>{setup}<script src="/c15t.js"></script>'
 
 
 def stub(setup: str, body: str = "") -> str:
@@ -168,6 +186,16 @@ SITES = {
     "article-on-cookies": Site("<main><p>Cookies: how to accept them.</p><button>Accept the terms</button></main>"),
     "shadow-right": Site(by="button", body=in_shadow(True)),
     "shadow-without-refusal": Site(in_shadow(False), "unfair:SITE"),
+    "shadow-closed-right": Site(by="button", body=in_shadow(True, "closed")),
+    "shadow-closed-without-refusal": Site(in_shadow(False, "closed"), "unfair:SITE"),
+    "shadow-declared-ignores-refusal": Site(
+        f'<div style="position:fixed"><template shadowrootmode="closed">{TEXT}<button onclick="go()">Accept all'
+        '</button><button onclick="go()">Reject all</button></template></div>'
+        f"<script>const bar=document.querySelector('div'),go=()=>{{localStorage.x=1;bar.remove();{LOAD}}};"
+        "if(localStorage.x)bar.remove()</script>",
+        "refused:hotjar",
+        by="button",
+    ),
     "frame-banner": Site(
         by="button",
         body=f'<iframe src="/bar"></iframe><script>onmessage=(it)=>{{localStorage.choice=it.data;'
@@ -226,6 +254,10 @@ SITES = {
         OREJIME.replace("DEFAULT", "") + TAG + library("", "orejime-standard-en.js", body=""),
         "before:hotjar refused:hotjar",
     ),
+    "c15t-right": Site(by="c15t", body=c15t()),
+    "c15t-ungated": Site(c15t(body=TAG), "before:hotjar refused:hotjar"),
+    "c15t-always-loads": Site(c15t(script="alwaysLoad: true"), "before:hotjar refused:hotjar"),
+    "c15t-unfair": Site(c15t(banner="layout: ['customize', 'accept']"), "unfair:SITE"),
     "cookiebot": Site(
         by="Cookiebot", body=stub(f"window.Cookiebot={{submitCustomConsent(a,b,c){{gone();if(b){{{LOAD}}}}}}};")
     ),

@@ -89,6 +89,8 @@ class Recorder:
         # The requests of each hop of a redirect by the request's ID, and how many responses came.
         self._hops: dict[str, list[Sent]] = {}
         self._answered: Counter[str] = Counter()
+        # What led to the last request of each address.
+        self._chains: dict[str, tuple[str, ...]] = {}
         self._early: dict[str, list[list[str]]] = {}
         # Requests that Playwright reports, and hosts to which the proxy saw data go: what the page's session misses.
         self._elsewhere: list[Sent] = []
@@ -121,6 +123,7 @@ class Recorder:
         consent: dict[str, str] = {name: query[name][0][:60] for name in _GOOGLE_CONSENT if name in query}
         sent = Sent(bare(url), kind, self.now, self.page, self.after_choice, self._chain(initiator), consent)
         self.requests.append(sent)
+        self._chains[sent.url] = sent.chain
         self._on_request(len(self.requests))
         return sent
 
@@ -173,8 +176,7 @@ class Recorder:
         chain = list(dict.fromkeys(bare(url) for url in urls if url.startswith("http")))
         # What loaded the script that sent this one.
         if chain:
-            before = next((it.chain for it in reversed(self.requests) if it.url == chain[-1]), ())
-            chain += [url for url in before if url not in chain]
+            chain += [url for url in self._chains.get(chain[-1], ()) if url not in chain]
         return tuple(chain[:_LONGEST_CHAIN])
 
     def _response(self, event: dict[str, Any]) -> None:

@@ -133,7 +133,10 @@ async def _window(browser: Browser, proxy: Proxy) -> AsyncIterator[BrowserContex
         yield context
     finally:
         with contextlib.suppress(Error, TimeoutError):
-            await asyncio.wait_for(context.close(), 15)
+            async with asyncio.timeout(15):
+                # First, because a context asks other things before it closes, and a page may flood the answers.
+                await asyncio.gather(*(page.close() for page in context.pages))
+                await context.close()
 
 
 @dataclass
