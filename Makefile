@@ -13,7 +13,8 @@ unexport PYTHONDONTWRITEBYTECODE
 REFERENCE := functions/system/reference/index.html
 # The generated modules of the SDK, represented by the one that is written last.
 SDK := cli/src/openassent/models.py
-# The rules that answer banners of websites, represented by their license. Without npm, audits do without them.
+# The rules that answer banners of websites, represented by their license. Without npm, audits do without them, and
+# what is built has no browser for them.
 AUTOCONSENT := layers/audit/openassent_audit/resources/autoconsent/LICENSE
 # What the wheel of the command line is made of.
 WHEEL_SOURCES := $(shell find cli/src layers/analysis/openassent_analysis layers/audit/openassent_audit cli/README.md cli/pyproject.toml LICENSE -type f -not -name '*.pyc')
@@ -23,7 +24,7 @@ WHEEL_SOURCES := $(shell find cli/src layers/analysis/openassent_analysis layers
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-run: .venv/.ready .tools/sam/.ready .tools/ministack/.ready $(REFERENCE) ## Run the whole stack on this machine, with demo data (PORT=3000)
+run: .venv/.ready .tools/sam/.ready .tools/ministack/.ready $(REFERENCE) $(AUTOCONSENT) ## Run the whole stack on this machine, with demo data (PORT=3000)
 	@.venv/bin/python -m local
 
 reset: ## Delete the local stack's data and credentials
@@ -99,10 +100,10 @@ cli: .tools/cli/.installed ## Build the wheel of the command line and the Python
 typescript: node_modules/.ready ## Build the npm package of the TypeScript client into dist/
 	@mkdir -p dist && cd clients/typescript && npm pack --silent --pack-destination ../../dist
 
-build: .tools/sam/.ready .venv/.ready $(REFERENCE) ## Build the deployable artifacts into .aws-sam/ (ARCHITECTURE=x86_64: for it)
+build: .tools/sam/.ready .venv/.ready $(REFERENCE) $(AUTOCONSENT) ## Build the deployable artifacts into .aws-sam/ (ARCHITECTURE=x86_64: for it)
 	@scripts/build $(if $(ARCHITECTURE),--architecture $(ARCHITECTURE))
 
-e2e: .venv/.ready .tools/ministack/.ready .tools/sam/.ready .tools/lambda/.ready $(REFERENCE) ## Build, deploy to a local AWS, and test the deployment
+e2e: .venv/.ready .tools/ministack/.ready .tools/sam/.ready .tools/lambda/.ready $(REFERENCE) $(AUTOCONSENT) ## Build, deploy to a local AWS, and test the deployment
 	@.venv/bin/python -m pytest -m e2e tests/e2e
 
 browser: .venv/.ready .tools/sam/.ready .tools/ministack/.ready .tools/cli/.installed node_modules/.ready $(REFERENCE) ## Test the pages in Chromium, and the command line in a terminal
@@ -207,7 +208,8 @@ $(patsubst %,.tools/%/.ready,cli $(TOOLS)): .tools/%/.ready: requirements/%.txt 
 	@.tools/uv/bin/uv pip install --python .tools/cli/bin/python --quiet --offline --no-deps --reinstall dist/openassent-*.whl
 	@touch $@
 
-# Redoc, axe, the linters of docs/openapi.json, and the race tests' engine, which doesn't exist for every platform.
+# Redoc, axe, the linters of docs/openapi.json, the browser of audits on Lambda, and the race tests' engine, which
+# doesn't exist for every platform.
 node_modules/.ready: package-lock.json
 	@scripts/npm-tools
 

@@ -65,8 +65,8 @@ def _process(message: dict[str, Any]) -> None:
         MessageBody=json.dumps(report),
         MessageGroupId=message["projectId"],
     )
-    outcome, seconds = report["outcome"], time.monotonic() - began
-    _logger.info("%s of %s: %s after %.0f s", message["runId"], message["auditId"], outcome, seconds)
+    reason, seconds = report["reason"] or {"code": "complete"}, time.monotonic() - began
+    _logger.info("%s: %s, %s, after %.0f s", message["runId"], report["outcome"], reason["code"], seconds)
 
 
 async def _report(message: dict[str, Any]) -> dict[str, Any]:

@@ -23,7 +23,14 @@ MESSAGE = RunAudit(
     token="a token",
     consent_url="https://api.assent.test/v1/consent-instances/cin",
 )
-REPORT = {"kind": "website-audit-report", "version": 1, "outcome": "failed", "findings": [], "vendors": []}
+REPORT = {
+    "kind": "website-audit-report",
+    "version": 1,
+    "outcome": "failed",
+    "reason": None,
+    "findings": [],
+    "vendors": [],
+}
 
 
 class Stub:
