@@ -1,4 +1,4 @@
-"""The report of a run as its page shows it: third parties by column, the timeline of each visit, and what was stored."""
+"""The report of a run as its page shows it: third parties by column, timelines of the visits, and what was stored."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, get_args
@@ -8,12 +8,13 @@ from controlplane.audits.items import ReportItem, RunItem, RunVendor
 # Whether a request had consent. None: it needs none.
 Mark = Literal["wrong", "agreed"]
 _DAY_SECONDS = 86_400
-# A visit has up to 300 requests in a report. More than these would bury what matters.
-_MOST_SHOWN = 60
+# A visit has up to 300 requests in a report. The rest is folded.
+_MOST_SHOWN, _MOST_FOLDED, _MOST_CAUSES = 60, 150, 3
 # The width of the drawing of a visit.
 WIDTH = 1_000
 _COLUMNS = (("before", "Before a choice"), ("refused", "After refusing"), ("accepted", "After accepting"))
 _KINDS = {"before": "loaded-before-consent", "refused": "loads-after-refusal"}
+_EARLY = "cookie-before-consent:"
 _LIFETIMES = {"local": "Until it is deleted", "session": "Until the tab is closed"}
 _VISITS = {"before": "untouched", "refused": "refused", "accepted": "accepted"}
 
@@ -49,7 +50,7 @@ class Request(NamedTuple):
 
 
 class Track(NamedTuple):
-    """A visit. to_vendors, more: its requests to third parties. own: the others.
+    """A visit. to_vendors, more: its requests to third parties. own: the others. is_cut: whether there are more.
 
     marks: the positions of requests in the drawing. chosen_at: the position of the choice.
     """
@@ -58,22 +59,27 @@ class Track(NamedTuple):
     to_vendors: Sequence[Request]
     more: Sequence[Request]
     own: Sequence[Request]
+    is_cut: bool
     marks: Mapping[Mark | None, Sequence[int]]
     chosen_at: int | None
     seconds: float
 
 
 class Stored(NamedTuple):
-    """A cookie or storage key. about: its lifetime and flags. columns: the names of those in which it was stored."""
+    """A cookie or storage key. about: its lifetime and flags. columns: the names of those in which it was stored.
+
+    is_wrong: whether it is a finding that it is stored before consent.
+    """
 
     name: str
     place: str
     about: str
     columns: frozenset[str]
+    is_wrong: bool = False
 
 
 class Shown(NamedTuple):
-    """What a run recorded, as its page shows it."""
+    """The records of a run, as its page shows them."""
 
     columns: list[Column]
     tracks: list[Track]
@@ -93,7 +99,7 @@ def read_report(run: RunItem, report: ReportItem) -> Shown:
     return Shown(
         [_column(*named, report.vendors, found, recorded) for named in _COLUMNS],
         [_track(visit, vendors, found) for visit in visits],
-        _cookies(visits),
+        _cookies(visits, found),
         _storage(visits),
         recorded["pages"],
         recorded["banner"],
@@ -104,16 +110,17 @@ def read_report(run: RunItem, report: ReportItem) -> Shown:
 def _column(
     name: str, title: str, vendors: Iterable[RunVendor], found: set[str], recorded: Mapping[str, Any]
 ) -> Column:
-    seen = [it for it in vendors if getattr(it, name)]
-    marked = [(it, _mark(name, it.vendor_id, it, found)) for it in seen]
+    marked = [(it, _mark(name, it.vendor_id, it, found)) for it in vendors if getattr(it, name)]
     asking = [(it, mark) for it, mark in marked if mark or it.needs_consent]
-    visit = next((it for it in recorded["visits"] if it["choice"] == _VISITS[name]), None)
     others = [it for it, mark in marked if not (mark or it.needs_consent)]
-    return Column(name, title, asking, others, _note(name, visit, recorded["banner"]))
+    return Column(name, title, asking, others, _note(name, recorded["visits"], recorded["banner"]))
 
 
-def _note(name: str, visit: Mapping[str, Any] | None, banner: object) -> str | None:
-    if name != "before" and banner is None and (visit is None or not visit["answeredBy"]):
+def _note(name: str, visits: Sequence[Mapping[str, Any]], banner: object) -> str | None:
+    made = {it["choice"]: it for it in visits}
+    visit, refused = made.get(_VISITS[name]), made.get("refused")
+    # A website without a banner gets no visit that accepts.
+    if name != "before" and banner is None and refused and not (refused["halted"] or refused["answeredBy"]):
         return "The website didn't ask for a choice."
     if visit is None:
         return "This visit wasn't made, so nothing is known."
@@ -136,11 +143,13 @@ def _track(visit: Mapping[str, Any], vendors: Mapping[str, RunVendor], found: se
     chosen = next((it["at"] for it in sent if it["afterChoice"]), None)
     marked = [(it, _mark_of(visit, it, vendors, found)) for it in sent]
     third = _requests([(it, mark) for it, mark in marked if it["vendorId"]], vendors)
+    own = _requests([(it, mark) for it, mark in marked if not it["vendorId"]], vendors)
     return Track(
         visit,
         third[:_MOST_SHOWN],
-        third[_MOST_SHOWN:],
-        _requests([(it, mark) for it, mark in marked if not it["vendorId"]], vendors),
+        third[_MOST_SHOWN:][:_MOST_FOLDED],
+        own[:_MOST_FOLDED],
+        len(third) > _MOST_SHOWN + _MOST_FOLDED or len(own) > _MOST_FOLDED,
         {
             wanted: sorted({it["at"] * WIDTH // end for it, mark in marked if mark == wanted})
             for wanted in (None, *get_args(Mark))
@@ -172,20 +181,22 @@ def _requests(
         opened = it["page"] if it["page"] != page else None
         chooses = it["afterChoice"] and not has_chosen
         page, has_chosen = it["page"], has_chosen or it["afterChoice"]
-        chain = [url for url in it["chain"] if url != it["page"]]
+        chain = [url for url in it["chain"] if url != it["page"]][:_MOST_CAUSES]
         listed.append(Request(it["at"], it["url"], it["kind"], chain, name, mark, opened, chooses))
     return listed
 
 
-def _cookies(visits: Iterable[Mapping[str, Any]]) -> list[Stored]:
+def _cookies(visits: Iterable[Mapping[str, Any]], findings: set[str]) -> list[Stored]:
     """Returns the cookies, those before a choice first. Names that differ only in an ID count as one."""
     found: dict[tuple[str, str], tuple[Mapping[str, Any], set[str]]] = {}
     for visit in visits:
         for cookie in visit["cookies"]:
             _, columns = found.setdefault((cookie["pattern"], cookie["domain"]), (cookie, set()))
             columns.add(_column_of(visit, cookie))
+    wrong = {it.removeprefix(_EARLY).rpartition("@")[0] for it in findings if it.startswith(_EARLY)}
     return _sorted(
-        Stored(name, domain, _about(cookie), frozenset(columns)) for (name, domain), (cookie, columns) in found.items()
+        Stored(name, domain, _about(cookie), frozenset(columns), name in wrong)
+        for (name, domain), (cookie, columns) in found.items()
     )
 
 
