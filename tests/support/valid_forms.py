@@ -126,14 +126,8 @@ FORMS = (
         {"Name of the project": "{projectSlug}"},
     ),
     Form("decideVendorOnPage", Action.VENDOR_DECIDE, f"{_PROJECT}/vendors", "Approve", {"Vendor ID": "segment"}),
-    Form(
-        "submitAudit",
-        Action.AUDIT_CREATE,
-        f"{_PROJECT}/audits",
-        "Audit this website",
-        {"How often": "Weekly"},
-        role="member",
-    ),
+    # It creates the audit, and starts its first run.
+    Form("submitAudit", None, f"{_PROJECT}/audits", "Audit this website", {"How often": "Weekly"}, role="member"),
     Form("scheduleAudit", Action.AUDIT_UPDATE, _AUDIT, "Save", {"How often": "Daily"}, role="member"),
     Form("startAuditRunOnPage", Action.AUDIT_RUN, _AUDIT, "Start a run", role="member"),
     Form("deleteAuditOnPage", Action.AUDIT_DELETE, _AUDIT, "Delete this audit"),

@@ -1,6 +1,7 @@
 """The pages of website audits: a project's list with the form that creates one, an audit with its runs, and a run."""
 
 import re
+from collections.abc import Mapping
 from typing import Any, get_args
 from urllib.parse import urlsplit
 
@@ -17,6 +18,7 @@ from controlplane.platform.core.schedules import Schedule, next_run
 from controlplane.platform.http.app import ControlRouter
 from controlplane.platform.http.pagination import CursorCodec
 from controlplane.platform.table.parallel import read_all, read_both
+from controlplane.platform.table.table import Leg
 from controlplane.projects import store as projects
 from controlplane.projects.items import AUDITABLE_KIND
 from controlplane.projects.store import MAX_AUDITS, UnknownProject
@@ -65,17 +67,22 @@ async def submit_audit(session: MemberSubmits, project_slug: ProjectSlug) -> Res
     """Creates an audit and starts its first run, to which it leads."""
     project = projects.get_project(_resolve(session, project_slug))
 
-    def create(legs: Any) -> str:
+    started: list[RunItem] = []
+
+    def create(legs: Mapping[str, Leg]) -> str:
         audit = store.create_audit(project, session.form.get("website_id", ""), _read_schedule(session), legs)
-        return f"{audit.audit_id}/runs/{store.start_run(audit).run_id}"
+        started.append(store.start_run(audit))
+        return audit.audit_id
 
     try:
-        created = once.create_once(session, "createAuditOnPage", create)
+        audit_id = once.create_once(session, "createAuditOnPage", create)
     except UnknownProject:
         raise
     except ApiError as failure:
         return _audits(session, project.slug, failure)
-    return _redirect(session, project.slug, f"/{created}?done=created")
+    # A form that is sent again leads to the audit.
+    below = "".join(f"/runs/{run.run_id}" for run in started)
+    return _redirect(session, project.slug, f"/{audit_id}{below}?done=created")
 
 
 @router.get("/organizations/{organizationSlug}/projects/{projectSlug}/audits/{auditId}", operation_id="showAudit")

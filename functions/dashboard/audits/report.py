@@ -1,4 +1,4 @@
-"""The report of a run as its page shows it: third parties by column, the timeline of each visit, and what was stored."""
+"""The report of a run as its page shows it: third parties by column, timelines of the visits, and what was stored."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, get_args
@@ -8,12 +8,13 @@ from controlplane.audits.items import ReportItem, RunItem, RunVendor
 # Whether a request had consent. None: it needs none.
 Mark = Literal["wrong", "agreed"]
 _DAY_SECONDS = 86_400
-# A visit has up to 300 requests in a report. More than these would bury what matters.
+# A visit has up to 300 requests in a report. The rest is folded.
 _MOST_SHOWN = 60
 # The width of the drawing of a visit.
 WIDTH = 1_000
 _COLUMNS = (("before", "Before a choice"), ("refused", "After refusing"), ("accepted", "After accepting"))
 _KINDS = {"before": "loaded-before-consent", "refused": "loads-after-refusal"}
+_EARLY = "cookie-before-consent:"
 _LIFETIMES = {"local": "Until it is deleted", "session": "Until the tab is closed"}
 _VISITS = {"before": "untouched", "refused": "refused", "accepted": "accepted"}
 
@@ -64,16 +65,20 @@ class Track(NamedTuple):
 
 
 class Stored(NamedTuple):
-    """A cookie or storage key. about: its lifetime and flags. columns: the names of those in which it was stored."""
+    """A cookie or storage key. about: its lifetime and flags. columns: the names of those in which it was stored.
+
+    is_wrong: whether it is a finding that it is stored before consent.
+    """
 
     name: str
     place: str
     about: str
     columns: frozenset[str]
+    is_wrong: bool = False
 
 
 class Shown(NamedTuple):
-    """What a run recorded, as its page shows it."""
+    """The records of a run, as its page shows them."""
 
     columns: list[Column]
     tracks: list[Track]
@@ -93,7 +98,7 @@ def read_report(run: RunItem, report: ReportItem) -> Shown:
     return Shown(
         [_column(*named, report.vendors, found, recorded) for named in _COLUMNS],
         [_track(visit, vendors, found) for visit in visits],
-        _cookies(visits),
+        _cookies(visits, found),
         _storage(visits),
         recorded["pages"],
         recorded["banner"],
@@ -104,16 +109,17 @@ def read_report(run: RunItem, report: ReportItem) -> Shown:
 def _column(
     name: str, title: str, vendors: Iterable[RunVendor], found: set[str], recorded: Mapping[str, Any]
 ) -> Column:
-    seen = [it for it in vendors if getattr(it, name)]
-    marked = [(it, _mark(name, it.vendor_id, it, found)) for it in seen]
+    marked = [(it, _mark(name, it.vendor_id, it, found)) for it in vendors if getattr(it, name)]
     asking = [(it, mark) for it, mark in marked if mark or it.needs_consent]
-    visit = next((it for it in recorded["visits"] if it["choice"] == _VISITS[name]), None)
     others = [it for it, mark in marked if not (mark or it.needs_consent)]
-    return Column(name, title, asking, others, _note(name, visit, recorded["banner"]))
+    return Column(name, title, asking, others, _note(name, recorded["visits"], recorded["banner"]))
 
 
-def _note(name: str, visit: Mapping[str, Any] | None, banner: object) -> str | None:
-    if name != "before" and banner is None and (visit is None or not visit["answeredBy"]):
+def _note(name: str, visits: Sequence[Mapping[str, Any]], banner: object) -> str | None:
+    made = {it["choice"]: it for it in visits}
+    visit, refused = made.get(_VISITS[name]), made.get("refused")
+    # A website without a banner gets no visit that accepts.
+    if name != "before" and banner is None and refused and not (refused["halted"] or refused["answeredBy"]):
         return "The website didn't ask for a choice."
     if visit is None:
         return "This visit wasn't made, so nothing is known."
@@ -177,15 +183,17 @@ def _requests(
     return listed
 
 
-def _cookies(visits: Iterable[Mapping[str, Any]]) -> list[Stored]:
+def _cookies(visits: Iterable[Mapping[str, Any]], findings: set[str]) -> list[Stored]:
     """Returns the cookies, those before a choice first. Names that differ only in an ID count as one."""
     found: dict[tuple[str, str], tuple[Mapping[str, Any], set[str]]] = {}
     for visit in visits:
         for cookie in visit["cookies"]:
             _, columns = found.setdefault((cookie["pattern"], cookie["domain"]), (cookie, set()))
             columns.add(_column_of(visit, cookie))
+    wrong = {it.removeprefix(_EARLY).rpartition("@")[0] for it in findings if it.startswith(_EARLY)}
     return _sorted(
-        Stored(name, domain, _about(cookie), frozenset(columns)) for (name, domain), (cookie, columns) in found.items()
+        Stored(name, domain, _about(cookie), frozenset(columns), name in wrong)
+        for (name, domain), (cookie, columns) in found.items()
     )
 
 

@@ -62,7 +62,7 @@ class StatusChange(NamedTuple):
 
     @property
     def resolver(self) -> str:
-        """What resolved the item if no person did, for a sentence. A run of a website audit names itself as a reason."""
+        """The subject of a sentence about what resolved the item, if no person did. A run of an audit names itself."""
         if self.scan_id is not None:
             return "A scan"
         return "An audit" if (self.reason or "").startswith("Run run_") else "A decision about its vendor"
