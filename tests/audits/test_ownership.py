@@ -30,8 +30,8 @@ CERTIFICATE = "localhost.pem"
 class OneFile(Internet):
     """The internet of a website that has one file."""
 
-    def __init__(self, status: int, content: str, address: str) -> None:
-        super().__init__({})
+    def __init__(self, folder: Path, status: int, content: str, address: str) -> None:
+        super().__init__({}, folder)
         self.file = status, [("content-type", "text/plain"), ("location", "/")], content.encode()
         self.answers[HOST] = lambda _: Resolution((address,), HOST)
 
@@ -63,7 +63,7 @@ def proof(tmp_path: Path):
             return ["v=spf1 -all", record]
 
         async def run() -> str | None:
-            there = OneFile(status, file, address)
+            there = OneFile(tmp_path, status, file, address)
             async with await asyncio.start_server(there.serve, "127.0.0.1", 0, ssl=context) as server:
                 there.ports = {443: server.sockets[0].getsockname()[1]}
                 trusted = ssl.create_default_context(cafile=tmp_path / CERTIFICATE if trusts else None)
