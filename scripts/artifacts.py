@@ -36,7 +36,7 @@ CLUTTER = frozenset({"tests", "analysis_testing", "__pycache__", "sboms"})
 # Files that no import reads, among them a reference of powertools that nothing serves.
 UNREAD = frozenset({"py.typed", "requirements.txt", "README.md", "swagger-ui-bundle.min.js", "swagger-ui.min.css"})
 
-# The layer of audits is for one processor: nobody builds its Chromium for another one.
+# The layer of audits is for one processor, as its Chromium is.
 BROWSER_LAYER, BROWSER_ARCHITECTURE = "AuditLayer", "x86_64"
 CHROMIUM = ROOT / "node_modules" / "@sparticuz" / "chromium" / "bin"
 CHROMIUM_FILES = ("chromium.br", "al2023.tar.br", "fonts.tar.br")
