@@ -31,10 +31,12 @@ DOCUMENTS = ("system/reference",)
 TEMPLATES = Path("dashboard/templates")
 TEMPLATE_CODE = Path("dashboard_templates")
 
-# Folders of code that only tests import, and stale bytecode.
-CLUTTER = frozenset({"tests", "analysis_testing", "__pycache__"})
+# Folders of code that only tests import, stale bytecode, and bills of materials of libraries.
+CLUTTER = frozenset({"tests", "analysis_testing", "__pycache__", "sboms"})
+# Files that no import reads, among them a reference of powertools that nothing serves.
+UNREAD = frozenset({"py.typed", "requirements.txt", "README.md", "swagger-ui-bundle.min.js", "swagger-ui.min.css"})
 
-# The layer of audits is for one processor: nobody builds its Chromium for another one.
+# The layer of audits is for one processor, as its Chromium is.
 BROWSER_LAYER, BROWSER_ARCHITECTURE = "AuditLayer", "x86_64"
 CHROMIUM = ROOT / "node_modules" / "@sparticuz" / "chromium" / "bin"
 CHROMIUM_FILES = ("chromium.br", "al2023.tar.br", "fonts.tar.br")
@@ -131,7 +133,7 @@ def remove_clutter(root: Path) -> None:
         remove(folder)
     for file in root.rglob("*"):
         is_stale = file.suffix == ".pyc" and file.with_suffix(".py").exists()
-        if is_stale or file.suffix == ".pyi" or file.name in {"py.typed", "requirements.txt", "README.md"}:
+        if is_stale or file.suffix == ".pyi" or file.name in UNREAD:
             file.unlink()
 
 

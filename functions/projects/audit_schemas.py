@@ -59,7 +59,7 @@ class Proof(Wire):
 
 
 class Ownership(Wire):
-    """What proves ownership: a TXT record, a file, or that the page loads the project's consent."""
+    """The proofs of ownership: a TXT record or a file. The page that loads the project's consent is another one."""
 
     dns_name: str = Field(description="The record's name.", examples=["_assent-audit.example.com"])
     dns_value: str = Field(description="The record's text.", examples=[_TOKEN])

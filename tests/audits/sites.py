@@ -42,11 +42,11 @@ def banner(
     return f"{shown}<script>if(localStorage.choice)document.querySelector('#bar').remove();else{{{code}}}</script>"
 
 
-def in_shadow(refuses: bool) -> str:
+def in_shadow(refuses: bool, mode: str = "open") -> str:
     no = "<button id=no>Reject all</button>" if refuses else ""
     markup = f"<div style='position:fixed;bottom:0'>{TEXT}<button id=yes>Accept all</button>{no}</div>"
     return f"""<consent-bar></consent-bar><script>
-      const root = document.querySelector('consent-bar').attachShadow({{mode: 'open'}});
+      const root = document.querySelector('consent-bar').attachShadow({{mode: '{mode}'}});
       if (!localStorage.choice) {{ root.innerHTML = `{markup}`;
       for (const it of root.querySelectorAll('button')) it.onclick = () => {{
         localStorage.choice = it.id; root.innerHTML = ''; if (it.id === 'yes') {{ {LOAD} }} }}; }}</script>"""
@@ -168,6 +168,16 @@ SITES = {
     "article-on-cookies": Site("<main><p>Cookies: how to accept them.</p><button>Accept the terms</button></main>"),
     "shadow-right": Site(by="button", body=in_shadow(True)),
     "shadow-without-refusal": Site(in_shadow(False), "unfair:SITE"),
+    "shadow-closed-right": Site(by="button", body=in_shadow(True, "closed")),
+    "shadow-closed-without-refusal": Site(in_shadow(False, "closed"), "unfair:SITE"),
+    "shadow-declared-ignores-refusal": Site(
+        f'<div style="position:fixed"><template shadowrootmode="closed">{TEXT}<button onclick="go()">Accept all'
+        '</button><button onclick="go()">Reject all</button></template></div>'
+        f"<script>const bar=document.querySelector('div'),go=()=>{{localStorage.x=1;bar.remove();{LOAD}}};"
+        "if(localStorage.x)bar.remove()</script>",
+        "refused:hotjar",
+        by="button",
+    ),
     "frame-banner": Site(
         by="button",
         body=f'<iframe src="/bar"></iframe><script>onmessage=(it)=>{{localStorage.choice=it.data;'

@@ -80,6 +80,18 @@ class Shop:
         assert self.trusts(*(origin for origin in self.origins if origin != self.origins[number]))().status == 200
         return audit_id
 
+    def new_audit(self) -> str:
+        """Creates an audit of the first website. Returns its ID."""
+        return audits.create_audit(get_project(self.project_id), self.website_ids[0], "daily").audit_id
+
+    def starts(self, audit_id: str) -> Callable[[], Reply]:
+        return lambda: self.api.post(f"{self.path}/audits/{audit_id}/runs", self.token)
+
+    def runs(self) -> list[dict[str, Any]]:
+        return table.query(
+            keys.organization_pk(self.company.organization_id), prefix="AUDITRUN#", consistent=True
+        ).items
+
     def children(self) -> list[str]:
         """Returns the sort keys of the project's items, except the project itself and its slug."""
         page = table.query(keys.organization_pk(self.project_id.organization_id), consistent=True)
@@ -175,6 +187,30 @@ def test_deleting_a_website_deletes_an_audit_created_concurrently(world, stage):
     assert deleted.status == 200
     assert deleted.data["deletedAudits"] in {0, 1}
     assert len(shop.children()) == sum(website["audited"] for website in shop.read().data["websites"])
+
+
+@race()
+def test_an_audit_has_one_run_at_a_time(world, stage):
+    shop = Shop(world, stage)
+    assert sorted(statuses((yield [shop.starts(shop.new_audit())] * 2))) == [201, 409]
+    assert [it["status"] for it in shop.runs()] == ["pending"]
+
+
+@race()
+def test_a_deleted_audit_starts_no_run(world, stage):
+    shop = Shop(world, stage)
+    deleted, started = yield [shop.drops(0), shop.starts(shop.new_audit())]
+    assert (deleted.status, started.status) == (200, 404 if stage.came_first(0) else 201)
+    assert len(shop.runs()) == (started.status == 201)
+
+
+@faults()
+def test_under_every_fault_a_run_is_started_once(world, stage):
+    shop = Shop(world, stage)
+    case = yield shop.starts(shop.new_audit())
+    first = check_first(case, 201)
+    assert case.second.get().status in ({409} if first is not None and first.status == 201 else {201, 409})
+    assert len(shop.runs()) == 1
 
 
 # Slugs

@@ -5,7 +5,7 @@ visible button that says so, or else with autoconsent's rules, which know banner
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final, Literal, get_args
 
@@ -45,12 +45,15 @@ async def _evaluated(frame: Frame, code: str, argument: object = None) -> Any:
     return await asyncio.wait_for(frame.evaluate(code, argument), _FRAME_SECONDS)
 
 
+def _argument(action: str) -> dict[str, Any]:
+    return {"action": action, "words": {name: words()[name] for name in ("refuse", "accept", "banner")}}
+
+
 async def _in_frames(page: Page, action: str) -> dict[str, Any] | None:
     """Runs the script in each frame, until one returns something."""
-    known = {name: words()[name] for name in ("refuse", "accept", "banner")}
     for frame in page.frames[:20]:
         try:
-            found: dict[str, Any] | None = await _evaluated(frame, script("banner"), {"action": action, "words": known})
+            found: dict[str, Any] | None = await _evaluated(frame, script("banner"), _argument(action))
         except (Error, TimeoutError):  # the frame is gone, another page has come, or it has no document
             continue
         if found:
@@ -58,10 +61,43 @@ async def _in_frames(page: Page, action: str) -> dict[str, Any] | None:
     return None
 
 
-async def find_banner(page: Page) -> Banner | None:
-    found = await _in_frames(page, "inspect")
-    if found is None:
+async def _in_closed_roots(page: Page, action: str) -> dict[str, Any] | None:
+    """Runs the script in each closed shadow root, which only the DevTools protocol can open."""
+    session = await page.context.new_cdp_session(page)
+    try:
+        document = (await session.send("DOM.getDocument", {"depth": -1, "pierce": True}))["root"]
+        for node in list(_closed_roots(document))[:20]:
+            root = (await session.send("DOM.resolveNode", {"backendNodeId": node}))["object"]["objectId"]
+            called = await session.send("Runtime.callFunctionOn", {
+                "functionDeclaration": f"function (argument) {{ return ({script('banner')})(argument, this); }}",
+                "objectId": root, "arguments": [{"value": _argument(action)}], "returnByValue": True,
+            })  # fmt: skip
+            found: dict[str, Any] | None = called["result"].get("value")
+            if found:
+                return found
+    except Error:  # another page has come, or this one has too many levels for the protocol
         return None
+    finally:
+        with contextlib.suppress(Error):
+            await session.detach()
+    return None
+
+
+def _closed_roots(node: dict[str, Any]) -> Iterator[int]:
+    for root in node.get("shadowRoots", ()):
+        if root["shadowRootType"] == "closed":
+            yield root["backendNodeId"]
+    inner = [node["contentDocument"]] if "contentDocument" in node else []
+    for child in (*node.get("shadowRoots", ()), *node.get("children", ()), *inner):
+        yield from _closed_roots(child)
+
+
+async def find_banner(page: Page) -> Banner | None:
+    found = await _in_frames(page, "inspect") or await _in_closed_roots(page, "inspect")
+    return _banner(found) if found else None
+
+
+def _banner(found: dict[str, Any]) -> Banner:
     return Banner(found["library"], found["isShown"], found["accepts"], found["refuses"], tuple(found["buttons"]))
 
 
@@ -72,7 +108,8 @@ async def answer(page: Page, choice: Choice, seconds: float, on_answer: Callable
     """
     action, ends = _ACTIONS[choice], time.monotonic() + seconds
     while True:
-        banner = await find_banner(page)
+        found = await _in_frames(page, "inspect")
+        banner = _banner(found) if found else None
         if banner is not None and banner.library:
             on_answer()
             if done := await _in_frames(page, action):
@@ -81,10 +118,11 @@ async def answer(page: Page, choice: Choice, seconds: float, on_answer: Callable
         if can or time.monotonic() > ends:
             break
         await asyncio.sleep(_PAUSE)
-    if banner is not None:
-        on_answer()
-        if done := await _in_frames(page, f"{action}-by-button"):
-            return str(done["by"])
+    for look in (_in_frames, _in_closed_roots):
+        if await look(page, "inspect"):
+            on_answer()
+            if done := await look(page, f"{action}-by-button"):
+                return str(done["by"])
     return "autoconsent" if await _by_rules(page, choice, on_answer) else None
 
 

@@ -96,7 +96,8 @@ AUDIT = {
 }
 RUN_ID = f"run_{OWN}{LOCAL}"
 LATEST = {"runId": RUN_ID, "outcome": "failed", "at": AT}
-PROOF = {"proof": {"method": "dns", "at": AT}, "consentUrl": "https://c.example", "runsOn": {"day": "2026", "count": 2}}
+RUNS_ON = {"day": "2026", "started": 2}
+PROOF = {"proof": {"method": "dns", "at": AT}, "consentUrl": "https://c.example", "runsOn": RUNS_ON}
 RUN = {
     "pk": PK,
     "sk": f"AUDITRUN#{LOCAL}#aud_01#{LOCAL}",

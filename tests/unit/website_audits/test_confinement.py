@@ -1,4 +1,4 @@
-"""What a process that the worker starts can learn about it: nothing that the worker hides."""
+"""The worker's secrets, as seen by a process that it starts: hidden."""
 
 import os
 import subprocess

@@ -1,5 +1,6 @@
-// Finds the banner of a page, and answers it. Runs in each frame; returns what it found or did, or null.
-({ action, words }) => {
+// Finds the banner of a page, and answers it. Runs in each frame, and in each closed shadow root as `top`; returns what
+// it found or did, or null.
+({ action, words }, top = document) => {
   const reads = (lines) => new RegExp(lines.replaceAll("\n", "|"), "iu");
   const [refuses, accepts, isBanner] = [reads(words.refuse), reads(words.accept), reads(words.banner)];
   const w = window;
@@ -90,6 +91,7 @@
     try { return libraries[name][0](); } catch { return false; }
   });
 
+  const inside = (it) => it.shadowRoot ?? (it === top.host ? top : null);
   const elements = (root, found = []) => {
     for (const it of root.querySelectorAll("*")) {
       if (found.length > 20000) break;
@@ -111,12 +113,12 @@
       const style = getComputedStyle(it);
       const floats = ["fixed", "sticky"].includes(style.position) || it.matches("dialog, [role=dialog], [role=alertdialog]");
       const named = /cookie|consent|gdpr|cmp/i.test(`${it.id} ${it.getAttribute("class") ?? ""} ${it.localName}`);
-      const text = it.shadowRoot ? it.shadowRoot.textContent : it.innerText ?? "";
+      const text = inside(it) ? inside(it).textContent : it.innerText ?? "";
       if ((floats || named) && text.length < 8000 && isBanner.test(text)) found = it;
     }
     return found ?? (w !== w.top && isBanner.test(document.body?.innerText ?? "") ? document.body : null);
   };
-  const buttons = elements(document)
+  const buttons = elements(top)
     .filter((it) => it.matches("button, a, [role=button], input[type=button], input[type=submit], summary"))
     .filter((it) => label(it) && label(it).length < 60 && isShown(it) && bannerOf(it));
   const refusing = buttons.filter((it) => refuses.test(label(it)));

@@ -53,7 +53,7 @@ class RunsOn(NamedTuple):
     """The number of runs that people started on a day."""
 
     day: str
-    count: int
+    started: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -205,7 +205,7 @@ class RunVendor(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportItem(StoredItem):
-    """What a completed run recorded. It expires with the run.
+    """The report of a completed run. It expires with the run.
 
     visits: base64 of compressed JSON: `visits`, `banner`, and `pages`. picture: base64 of a JPEG.
     """

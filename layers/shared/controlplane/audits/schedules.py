@@ -14,14 +14,13 @@ from controlplane.platform.queues.outbox import Entry
 from controlplane.platform.queues.sweep_runs import SweepRun
 from controlplane.platform.table import keys
 from controlplane.platform.table.keys import Key
-from controlplane.platform.table.legs import set_expression
+from controlplane.platform.table.legs import Record, set_expression
 from controlplane.platform.table.stored import to_map
 from controlplane.platform.table.table import (
     Check,
     Delete,
     Leg,
     LegFailed,
-    Record,
     Recorded,
     Unrecorded,
     Update,

@@ -7,6 +7,7 @@ import secrets
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from controlplane.audits.items import AuditItem, RunItem, RunsOn, Trigger, UnknownAudit
 from controlplane.organizations.store import admin_check
@@ -194,10 +195,10 @@ def start_run(audit: AuditItem, extra_legs: Mapping[str, Leg] | None = None) -> 
 
 def _counted(audit: AuditItem) -> RunsOn:
     today, seen = clock.timestamp()[:10], audit.runs_on
-    count = seen.count if seen and seen.day == today else 0
-    if count >= RUNS_PER_DAY:
+    started = seen.started if seen and seen.day == today else 0
+    if started >= RUNS_PER_DAY:
         raise DailyRunsUsed
-    return RunsOn(today, count + 1)
+    return RunsOn(today, started + 1)
 
 
 def new_run(audit: AuditItem, trigger: Trigger) -> RunItem:
@@ -232,7 +233,7 @@ def starting(audit: AuditItem, run: RunItem, counted: RunsOn | None = None) -> t
             consent_url=audit.consent_url,
         ),
     )
-    change, values = "SET #activeRunId = :run", {"run": run.run_id}
+    change, values = "SET #activeRunId = :run", dict[str, Any](run=run.run_id)
     when = "attribute_exists(pk) AND attribute_not_exists(#activeRunId)"
     if counted is not None:
         change, values = f"{change}, #runsOn = :counted", {**values, "counted": to_map(counted)}

@@ -230,7 +230,7 @@ def project_slug(organization_id: str, slug: str) -> Key:
 # {pk: ORG#org_2f…, sk: AUDIT#01j…#aud_01j…, auditId: aud_01j…, projectId: prj_2f…, websiteId: web_01j…,
 #  url: https://example.com/, schedule: weekly, token: 4f…, consentUrl: https://…, createdAt: 2026-…,
 #  proof: {method: dns, at: 2026-…}, latestRun: {runId: run_2f…, outcome: failed, at: 2026-…}, activeRunId: run_2f…,
-#  findings: [loaded-before-consent:segment], runsOn: {day: 2026-03-04, count: 2}}
+#  findings: [loaded-before-consent:segment], runsOn: {day: 2026-03-04, started: 2}}
 def audit(organization_id: str, project_local: str, audit_id: str) -> Key:
     return Key(organization_pk(organization_id), f"{audit_prefix(project_local)}{audit_id}")
 
