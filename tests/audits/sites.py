@@ -88,6 +88,24 @@ OREJIME = """<script>window.orejimeConfig = { privacyPolicyUrl: '/privacy', forc
   id: 'hotjar', title: 'Hotjar', cookies: [] DEFAULT }] };</script>"""
 OREJIME_TAG = f'<template data-purpose="hotjar">{TAG}</template>'
 
+C15T = """import { ConsentBanner, ConsentDialog, ConsentManagerProvider } from '@c15t/react';
+import { createRoot } from 'react-dom/client';
+const { options, banner } = window.consent;
+createRoot(document.querySelector('#root')).render(
+  <ConsentManagerProvider options={{ mode: 'offline', consentCategories: ['necessary', 'measurement'], ...options }}>
+    <ConsentBanner {...banner} />
+    <ConsentDialog />
+  </ConsentManagerProvider>
+);
+"""
+
+
+def c15t(script: str = "", banner: str = "", body: str = "") -> str:
+    """Returns a page with the banner of c15t for React. script, banner: more of their settings."""
+    scripts = f"scripts: [{{ id: 'hotjar', src: '{HOTJAR}', category: 'measurement', {script} }}]"
+    setup = f"<script>window.consent = {{ options: {{ {scripts} }}, banner: {{ {banner} }} }}</script>"
+    return f'{body}<link rel="stylesheet" href="/c15t.css"><div id="root"></div>{setup}<script src="/c15t.js"></script>'
+
 
 def stub(setup: str, body: str = "") -> str:
     """Returns a banner with the documented interface of a library that only its host serves."""
@@ -236,6 +254,10 @@ SITES = {
         OREJIME.replace("DEFAULT", "") + TAG + library("", "orejime-standard-en.js", body=""),
         "before:hotjar refused:hotjar",
     ),
+    "c15t-right": Site(by="c15t", body=c15t()),
+    "c15t-ungated": Site(c15t(body=TAG), "before:hotjar refused:hotjar"),
+    "c15t-always-loads": Site(c15t(script="alwaysLoad: true"), "before:hotjar refused:hotjar"),
+    "c15t-unfair": Site(c15t(banner="layout: ['customize', 'accept']"), "unfair:SITE"),
     "cookiebot": Site(
         by="Cookiebot", body=stub(f"window.Cookiebot={{submitCustomConsent(a,b,c){{gone();if(b){{{LOAD}}}}}}};")
     ),

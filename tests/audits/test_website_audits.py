@@ -27,11 +27,14 @@ from openassent_audit.browser import NoBrowser, started_browser
 from openassent_audit.network import Resolution, Streams, is_public
 from openassent_audit.report import Reason
 from openassent_audit.words import autoconsent
-from tests.audits.sites import ID, KINDS, SITES, TAG, YEAR, Site
+from tests.audits.sites import C15T, ID, KINDS, SITES, TAG, YEAR, Site
+from tests.browser.test_fixes import bundle
 from tests.support.audit_reports import OF_A_RUN
 from tests.support.missing import is_missing
 
 MODULES = ROOT / "node_modules"
+# The websites are audited once for all tests, which takes minutes on a busy machine.
+pytestmark = pytest.mark.timeout(1_800)
 # A public address that nothing here connects to.
 PUBLIC = "93.184.215.14"
 QUICK = Limits(pages=3, settle_seconds=0.7, banner_seconds=1.2, page_seconds=120, visit_seconds=300)
@@ -43,6 +46,7 @@ FILES = {
     "klaro.js": "klaro/dist/klaro.js",
     "cookieconsent.min.js": "cookieconsent/build/cookieconsent.min.js",
     "orejime-standard-en.js": "orejime/dist/orejime-standard-en.js",
+    "c15t.css": "@c15t/react/dist/styles.tw3.css",
 }
 
 
@@ -58,6 +62,7 @@ class Internet:
     """The websites and their third parties. asked: hosts that got a connection."""
 
     sites: dict[str, Site]
+    folder: Path
     ports: dict[int, int] = field(default_factory=dict)
     answers: dict[str, Callable[[int], Resolution]] = field(default_factory=dict)
     lookups: Counter[str] = field(default_factory=Counter)
@@ -118,6 +123,8 @@ class Internet:
             stored = MODULES / (FILES.get(file) or file.replace("tarteaucitron/", "tarteaucitronjs/"))
             kind = "text/css" if file.endswith(".css") else "text/javascript"
             return 200, [("content-type", kind)], stored.read_bytes()
+        if path == "/c15t.js":
+            return 200, [("content-type", "text/javascript")], (self.folder / "c15t.js").read_bytes()
         if path == "/go":
             return 302, [("location", "https://www.facebook.com/tr?id=1")], b""
         if path == "/":
@@ -142,7 +149,7 @@ def page(body: str, host: str) -> bytes:
 
 @asynccontextmanager
 async def internet(sites: dict[str, Site], folder: Path) -> AsyncIterator[Internet]:
-    made = Internet(sites)
+    made = Internet(sites, folder)
     plain = await asyncio.start_server(made.serve, "127.0.0.1", 0)
     encrypted = await asyncio.start_server(made.serve, "127.0.0.1", 0, ssl=certified(folder))
     made.ports = {80: plain.sockets[0].getsockname()[1], 443: encrypted.sockets[0].getsockname()[1]}
@@ -161,6 +168,8 @@ async def audits(folder: Path, sites: dict[str, Site], limits: Limits = QUICK, p
     prepare: gets the internet. Its websites are hostile, so each audit has a browser of its own, as in the product.
     """
     by_host = {f"{name}.test": site for name, site in sites.items()}
+    if any("/c15t.js" in site.body for site in sites.values()):
+        (folder / "c15t.js").write_bytes(bundle("c15t.jsx", {"c15t.jsx": C15T}, folder))
     limit = asyncio.Semaphore(4 if prepare else AT_A_TIME)
     async with internet(by_host, folder) as there, nullcontext() if prepare else trusting() as browser:
         if prepare:
@@ -179,7 +188,7 @@ async def audits(folder: Path, sites: dict[str, Site], limits: Limits = QUICK, p
 
 
 def run_audits(*arguments):
-    if missing := [it for it in (*FILES.values(), "tarteaucitronjs") if not (MODULES / it).exists()]:
+    if missing := [it for it in (*FILES.values(), "tarteaucitronjs", ".bin/esbuild") if not (MODULES / it).exists()]:
         is_missing(f"not installed: {', '.join(missing)}")
     if autoconsent() is None:
         is_missing("not made: the rules of autoconsent (make browser)")

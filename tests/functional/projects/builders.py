@@ -61,10 +61,8 @@ def add_finding(project: ProjectItem, vendor_id: str) -> str:
     organization_id, project_local = project.project_id.location
     finding = finding_item_id(organization_id, "runtime", project.project_id, vendor_id)
     of_vendor = {"projectId": project.project_id, "vendorId": vendor_id}
-    table.put(
-        Put({**keys.vendor(organization_id, project_local, vendor_id)._asdict(), **of_vendor, "inboxItemId": finding}),
-        PREPARED,
-    )
+    found = {**of_vendor, "inboxItemId": finding, "revision": 1}
+    table.put(Put({**keys.vendor(organization_id, project_local, vendor_id)._asdict(), **found}), PREPARED)
     item = {
         **keys.inbox_item(*finding.location)._asdict(),
         "itemId": finding,
