@@ -31,7 +31,7 @@ class OneFile(Internet):
     """The internet of a website that has one file."""
 
     def __init__(self, status: int, content: str, address: str) -> None:
-        super().__init__({})
+        super().__init__({}, Path())
         self.file = status, [("content-type", "text/plain"), ("location", "/")], content.encode()
         self.answers[HOST] = lambda _: Resolution((address,), HOST)
 
