@@ -43,8 +43,10 @@ class OneFile(Internet):
 
 
 def audit(*urls: str) -> Audit:
+    """Returns an audit whose page makes these requests. Those after a space are by the script before it."""
     now, page = datetime.now(UTC), f"https://{HOST}/"
-    sent = [Sent(it, "fetch", 0, page, after_choice=False) for it in urls]
+    chains = [(*it.split()[:-1], page) for it in urls]
+    sent = [Sent(it.split()[-1], "fetch", 0, page, False, chain) for it, chain in zip(urls, chains, strict=True)]
     return Audit(page, HOST, now, now, "passed", Parties(HOST, {}), visits=[Visit("untouched", requests=sent)])
 
 
@@ -78,6 +80,8 @@ class TestProof:
         ("urls", "given", "expected"),
         [
             ([f"{CONSENT}/configuration"], {}, "consent"),
+            ([f"https://{HOST}/app.js {CONSENT}"], {}, "consent"),
+            ([f"https://ads.example/ad.js {CONSENT}"], {}, None),
             ([f"{CONSENT}-of-others", "https://api.assent.test/"], {}, None),
             ([], {"record": TOKEN}, "dns"),
             ([], {"record": f"{TOKEN}x"}, None),
