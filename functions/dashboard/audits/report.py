@@ -9,7 +9,7 @@ from controlplane.audits.items import ReportItem, RunItem, RunVendor
 Mark = Literal["wrong", "agreed"]
 _DAY_SECONDS = 86_400
 # A visit has up to 300 requests in a report. The rest is folded.
-_MOST_SHOWN = 60
+_MOST_SHOWN, _MOST_FOLDED, _MOST_CAUSES = 60, 150, 3
 # The width of the drawing of a visit.
 WIDTH = 1_000
 _COLUMNS = (("before", "Before a choice"), ("refused", "After refusing"), ("accepted", "After accepting"))
@@ -50,7 +50,7 @@ class Request(NamedTuple):
 
 
 class Track(NamedTuple):
-    """A visit. to_vendors, more: its requests to third parties. own: the others.
+    """A visit. to_vendors, more: its requests to third parties. own: the others. is_cut: whether there are more.
 
     marks: the positions of requests in the drawing. chosen_at: the position of the choice.
     """
@@ -59,6 +59,7 @@ class Track(NamedTuple):
     to_vendors: Sequence[Request]
     more: Sequence[Request]
     own: Sequence[Request]
+    is_cut: bool
     marks: Mapping[Mark | None, Sequence[int]]
     chosen_at: int | None
     seconds: float
@@ -142,11 +143,13 @@ def _track(visit: Mapping[str, Any], vendors: Mapping[str, RunVendor], found: se
     chosen = next((it["at"] for it in sent if it["afterChoice"]), None)
     marked = [(it, _mark_of(visit, it, vendors, found)) for it in sent]
     third = _requests([(it, mark) for it, mark in marked if it["vendorId"]], vendors)
+    own = _requests([(it, mark) for it, mark in marked if not it["vendorId"]], vendors)
     return Track(
         visit,
         third[:_MOST_SHOWN],
-        third[_MOST_SHOWN:],
-        _requests([(it, mark) for it, mark in marked if not it["vendorId"]], vendors),
+        third[_MOST_SHOWN:][:_MOST_FOLDED],
+        own[:_MOST_FOLDED],
+        len(third) > _MOST_SHOWN + _MOST_FOLDED or len(own) > _MOST_FOLDED,
         {
             wanted: sorted({it["at"] * WIDTH // end for it, mark in marked if mark == wanted})
             for wanted in (None, *get_args(Mark))
@@ -178,7 +181,7 @@ def _requests(
         opened = it["page"] if it["page"] != page else None
         chooses = it["afterChoice"] and not has_chosen
         page, has_chosen = it["page"], has_chosen or it["afterChoice"]
-        chain = [url for url in it["chain"] if url != it["page"]]
+        chain = [url for url in it["chain"] if url != it["page"]][:_MOST_CAUSES]
         listed.append(Request(it["at"], it["url"], it["kind"], chain, name, mark, opened, chooses))
     return listed
 

@@ -1,15 +1,18 @@
 """The pages of website audits below /organizations/{organizationSlug}/projects/{projectSlug}/audits."""
 
 import base64
+import re
 
 import pytest
 
 from controlplane.audits import runs, schedules, store
 from controlplane.audits.items import LOST_AFTER_SECONDS
 from controlplane.audits.store import RUNS_PER_DAY
-from controlplane.projects import store as projects
+from controlplane.projects import changes
+from controlplane.projects.changes import ProjectChange
+from dashboard.audits.pages import RUNS_PER_PAGE
 from tests.functional.dashboard.conftest import HOSTILE
-from tests.functional.projects.builders import make_project
+from tests.functional.projects.builders import add_run, make_project
 from tests.support.audit_log import all_entries
 from tests.support.audit_reports import PAGE, finding, receive, report, request, vendor, visit
 from tests.support.browser import text_of
@@ -88,7 +91,6 @@ def test_a_form_creates_an_audit_of_a_domain_and_starts_its_first_run_once(visit
 
 
 def test_a_project_without_a_domain_says_what_to_do(visitor, company, project, own):
-    projects.get_project(project.project_id)
     bare = make_project(company, "App", origins=())
     text = text_of(visitor.get(own.replace(project.slug, bare.slug)))
     assert "Only domains can be audited, such as shop.example.com. Add a website" in text
@@ -151,6 +153,20 @@ def test_other_roles_and_organizations_see_what_is_theirs(browser, world, compan
     below = f"/organizations/{other.slug}/projects/{theirs.slug}/audits/{audit.audit_id}"
     assert {stranger.get(below).status, stranger.get(f"{below}/runs/{run_id}").status} == {404}
     assert stranger.get(f"{below}/runs/nope").status == 404
+
+
+def test_runs_are_listed_by_page_and_a_former_address_leads_to_the_current_one(visitor, own, audit, project):
+    listed = [complete(audit), *(add_run(project, audit.audit_id).run_id for _ in range(RUNS_PER_PAGE))]
+    page = f"{own}/{audit.audit_id}"
+    pages = [visitor.get(page), visitor.press("Older runs")]
+    latest, older = (re.findall(r"/runs/(run_\w+)", it.text) for it in pages)
+    assert (len(latest), sorted(latest + older)) == (RUNS_PER_PAGE, sorted(listed))
+    assert visitor.offers("Latest runs") == 1
+    changes.update_project(project, ProjectChange(name="Store"), may_remove_websites=False)
+    for path in ("", f"/{audit.audit_id}", f"/{audit.audit_id}/runs/{listed[0]}"):
+        reply = visitor.get(f"{own}{path}?done=created")
+        new = own.replace("/shop/", "/store/")
+        assert (reply.status, reply.headers["location"]) == (307, f"{new}{path}?done=created")
 
 
 class TestRun:
@@ -227,10 +243,11 @@ class TestRun:
 
     def test_what_the_website_says_is_escaped_and_many_requests_are_folded(self, shown):
         named = {"title": HOSTILE, "summary": HOSTILE}
-        many = [request(f"https://static.hotjar.com/{number}", "hotjar", at=number) for number in range(100)]
+        many = [request(f"https://static.hotjar.com/{number}", "hotjar", at=number) for number in range(250)]
         banner = {"library": HOSTILE, "isShown": True, "accepts": True, "refuses": True, "buttons": [HOSTILE]}
         seen = [visit(requests=many, requestCount=400, refused={HOSTILE: HOSTILE}, answeredBy=HOSTILE)]
         text = shown({**LOADS, **named}, banner=banner, vendors=[vendor("hotjar", name=HOSTILE)], visits=seen)
         assert "{{739*911}}" in text
-        assert "40 more requests to third parties" in text
-        assert "The report keeps 100 of the 400 requests." in text
+        assert "150 more requests to third parties" in text
+        assert "The report keeps 250 of the 400 requests." in text
+        assert "This page doesn't show all of them." in text
