@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from controlplane.audits import schedules
 from controlplane.audits import store as audits
 from controlplane.audits.items import LOST_AFTER_SECONDS, AuditItem, Proof, RunFinding
 from controlplane.erasure import deletions
@@ -18,13 +17,13 @@ from controlplane.platform.table.table import table
 from controlplane.projects import changes
 from controlplane.projects import store as projects
 from controlplane.projects.items import Address
+from sweeper.app import handler
 from tests.functional.projects.builders import add_audits, add_run, entries, make_project, stored
 from tests.functional.projects.conftest import Organization, nothing_written, reread
 from tests.support.api import Reply
 from tests.support.calls import before_the_transaction
 from tests.support.cleanup import finish_deletions
 from tests.support.each import each
-from tests.support.sweeping import swept
 from tests.support.table import PREPARED
 from tests.support.world import table_dump
 
@@ -100,7 +99,8 @@ def test_an_audit_is_created_listed_changed_and_deleted(shop, now):
     assert page.data == [second]
     assert shop.call("GET", f"?limit=1&cursor={page.body['pagination']['nextCursor']}").data == [created.data]
     one = f"/{audit.audit_id}"
-    for schedule in ("daily", "daily", None):
+    now.advance(due() - now.seconds - 1)  # the next run is at the same time in both schedules
+    for schedule in ("daily", "daily", "weekly", None):
         changed = shop.call("PATCH", one, {"schedule": schedule})
         assert (changed.status, changed.data) == (200, {**created.data, "schedule": schedule})
         assert entries("AUDITSCHEDULE") == [audit.audit_id] * bool(schedule)
@@ -245,6 +245,11 @@ def test_a_repeated_request_creates_and_starts_once(shop, sqs):
 # The sweep
 
 
+def swept(step: str) -> int:
+    """Runs the sweeper, and returns the number of entries that the step finished."""
+    return handler({"detail-type": "Scheduled Event"}, None)[step]
+
+
 def due() -> float:
     """Returns when the only scheduled run is due."""
     (entry,) = [it["sk"]["S"] for it in table_dump() if it["pk"]["S"].startswith("AUDITSCHEDULE#")]
@@ -256,11 +261,12 @@ def test_a_due_run_starts_if_ownership_is_proven_and_no_other_is_active(fields, 
     audit = shop.added("daily", **fields)
     if active:
         shop.start(audit.audit_id)
-    starts, at, sent = bool(fields) and not active, due(), len(sqs.letters)
-    assert swept(schedules.start_due) == 0
+    starts, at, sent = bool(fields) and not active, due(), len(sqs.at(Queue.WEBSITE_AUDITS.url))
+    assert swept("StartedAudits") == 0
     now.advance(at - clock.now() + 1)
-    assert swept(schedules.start_due) == starts
-    assert (swept(schedules.start_due), due(), len(sqs.letters)) == (0, at + DAY, sent + starts)
+    assert swept("StartedAudits") == starts
+    assert (swept("StartedAudits"), due()) == (0, at + DAY)
+    assert len(sqs.at(Queue.WEBSITE_AUDITS.url)) == sent + starts
     if starts:
         (run,) = stored("AUDITRUN#")
         found = shop.find(audit.audit_id)
@@ -272,12 +278,12 @@ def test_a_due_entry_of_another_schedule_or_of_a_deleted_audit_is_dropped(shop, 
     audit = shop.added("daily", **PROVEN)
     shop.store(replace(audit, schedule=None))
     now.advance(DAY)
-    assert (swept(schedules.start_due), entries("AUDITSCHEDULE")) == (0, [])
+    assert (swept("StartedAudits"), entries("AUDITSCHEDULE")) == (0, [])
     audit = shop.added("daily", **PROVEN)
     now.advance(DAY)
     with before_the_transaction(table.client, partial(audits.delete_audit, reread(shop.project), audit.audit_id)):
-        assert swept(schedules.start_due) == 0
-    assert (swept(schedules.start_due), stored("AUDITRUN#"), entries("AUDITSCHEDULE")) == (0, [], [])
+        assert swept("StartedAudits") == 0
+    assert (swept("StartedAudits"), stored("AUDITRUN#"), entries("AUDITSCHEDULE")) == (0, [], [])
 
 
 @pytest.mark.parametrize("deleted", [False, True])
@@ -285,11 +291,11 @@ def test_a_run_without_a_report_is_lost_after_three_hours_and_the_audit_can_run_
     audit = shop.added()
     run_id = shop.start(audit.audit_id).data["runId"]
     now.advance(LOST_AFTER_SECONDS - 1)
-    assert (swept(schedules.end_lost), entries("AUDITWATCH")) == (0, [audit.audit_id])
+    assert (swept("LostAudits"), entries("AUDITWATCH")) == (0, [audit.audit_id])
     now.advance(2)
     if deleted:
         shop.call("DELETE", f"/{audit.audit_id}")
-    assert (swept(schedules.end_lost), swept(schedules.end_lost), entries("AUDITWATCH")) == (1, 0, [])
+    assert (swept("LostAudits"), swept("LostAudits"), entries("AUDITWATCH")) == (1, 0, [])
     shown = shop.call("GET", f"/{audit.audit_id}/runs/{run_id}").data
     assert (shown["status"], shown["outcome"], shown["reason"]["code"]) == ("failed", None, "lost")
     assert shop.start(audit.audit_id).status == (404 if deleted else 201)
@@ -299,7 +305,7 @@ def test_a_run_that_ended_is_no_longer_watched(shop, now):
     run = audits.start_run(shop.added())
     table.put_all([replace(run, status="completed", outcome="passed").to_item()], PREPARED)
     now.advance(LOST_AFTER_SECONDS + 1)
-    assert (swept(schedules.end_lost), entries("AUDITWATCH")) == (0, [])
+    assert (swept("LostAudits"), entries("AUDITWATCH")) == (0, [])
     assert stored("AUDITRUN#")[0]["status"]["S"] == "completed"
 
 

@@ -131,7 +131,8 @@ def change_schedule(audit: AuditItem, schedule: Schedule | None) -> AuditItem:
         "audit": Update(audit.key, "SET #schedule = :schedule", "attribute_exists(pk)", {"schedule": schedule}),
         **changed.schedule_legs(),
     }
-    if (earlier := audit.schedule_key) and schedule != audit.schedule:
+    # The times of both schedules can be the same.
+    if (earlier := audit.schedule_key) and earlier != changed.schedule_key:
         legs["earlier schedule"] = Delete(earlier)
     before, after = {"schedule": audit.schedule}, {"schedule": schedule}
     try:
