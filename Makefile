@@ -133,7 +133,7 @@ publish: build ## Keep the build of the release that is checked out, so that it 
 # Licenses that a hosted service may build on without obligations to its users, as the packages spell them.
 LICENSES := Apache-2.0;Apache Software License;BSD-3-Clause;BSD License;ISC;MIT;MIT License;MIT-0
 LICENSES := $(LICENSES);MIT No Attribution License (MIT-0);MPL-2.0;Mozilla Public License 2.0 (MPL 2.0);PSF-2.0
-LICENSES := $(LICENSES);Apache-2.0 OR BSD-3-Clause
+LICENSES := $(LICENSES);Apache-2.0 OR BSD-3-Clause;MIT AND PSF-2.0
 DEPLOYED := $(wildcard layers/*/requirements.txt functions/*/requirements.txt)
 
 licenses: .venv/.ready .tools/supply/.ready ## List the license of each deployed package; fail if one isn't allowed

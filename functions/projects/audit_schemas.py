@@ -135,11 +135,11 @@ class AuditRun(Wire):
     website_id: WebsiteId
     url: WebsiteUrl
     trigger: Trigger
-    status: RunStatus = Field(description="`failed`: it has no result.")
+    status: RunStatus = Field(description="`failed`: it has no result.", examples=["completed"])
     outcome: Outcome | None = Field(
-        description="`failed`: it has findings. `blocked`: the website couldn't be audited.", examples=["passed"]
+        description="`failed`: it has findings. `blocked`: the website couldn't be audited.", examples=["failed"]
     )
-    reason: Reason | None = Field(description="Why it is blocked or has no result.")
+    reason: Reason | None = Field(description="Why it is blocked or has no result.", examples=[None])
     created_at: Timestamp = Field(description="The time it was started.")
     finished_at: OptionalTimestamp = Field(description="The time it ended.")
     findings: list[RunFinding] = Field(description="The findings.")

@@ -30,8 +30,8 @@ CERTIFICATE = "localhost.pem"
 class OneFile(Internet):
     """The internet of a website that has one file."""
 
-    def __init__(self, status: int, content: str, address: str) -> None:
-        super().__init__({})
+    def __init__(self, folder: Path, status: int, content: str, address: str) -> None:
+        super().__init__({}, folder)
         self.file = status, [("content-type", "text/plain"), ("location", "/")], content.encode()
         self.answers[HOST] = lambda _: Resolution((address,), HOST)
 
@@ -43,8 +43,10 @@ class OneFile(Internet):
 
 
 def audit(*urls: str) -> Audit:
+    """Returns an audit whose page makes these requests. Those after a space are by the script before it."""
     now, page = datetime.now(UTC), f"https://{HOST}/"
-    sent = [Sent(it, "fetch", 0, page, after_choice=False) for it in urls]
+    chains = [(*it.split()[:-1], page) for it in urls]
+    sent = [Sent(it.split()[-1], "fetch", 0, page, False, chain) for it, chain in zip(urls, chains, strict=True)]
     return Audit(page, HOST, now, now, "passed", Parties(HOST, {}), visits=[Visit("untouched", requests=sent)])
 
 
@@ -61,7 +63,7 @@ def proof(tmp_path: Path):
             return ["v=spf1 -all", record]
 
         async def run() -> str | None:
-            there = OneFile(status, file, address)
+            there = OneFile(tmp_path, status, file, address)
             async with await asyncio.start_server(there.serve, "127.0.0.1", 0, ssl=context) as server:
                 there.ports = {443: server.sockets[0].getsockname()[1]}
                 trusted = ssl.create_default_context(cafile=tmp_path / CERTIFICATE if trusts else None)
@@ -78,6 +80,8 @@ class TestProof:
         ("urls", "given", "expected"),
         [
             ([f"{CONSENT}/configuration"], {}, "consent"),
+            ([f"https://{HOST}/app.js {CONSENT}"], {}, "consent"),
+            ([f"https://ads.example/ad.js {CONSENT}"], {}, None),
             ([f"{CONSENT}-of-others", "https://api.assent.test/"], {}, None),
             ([], {"record": TOKEN}, "dns"),
             ([], {"record": f"{TOKEN}x"}, None),

@@ -263,6 +263,7 @@ def broken_out(tmp_path_factory):
         "http://127.0.0.1/", "http://localhost/", "http://[::1]/", "http://[::ffff:169.254.169.254]/", "http://2130706433/",
         "http://169.254.169.254/latest/meta-data/", "http://169.254.100.1/", "http://rebound.test/", "https://inner.test/",
         "https://public.test:8080/", "http://[64:ff9b::a00:1]/", "http://0.0.0.0/", "https://168.63.129.16/",
+        "http://127.0.0.1:9001/2018-06-01/runtime/invocation/next",  # Lambda's
     )  # fmt: skip
     fetches = "".join(f"fetch('{it}',{{mode:'no-cors'}}).catch(()=>0);" for it in tries)
     sites = {
@@ -302,7 +303,7 @@ class TestBreakOut:
         assert set(there.connected) == {PUBLIC}
         refused = {it for audit in made.values() for visit in audit.visits for it in visit.refused.values()}
         inside = {f"not a public address: {it}" for it in ("127.0.0.1", "10.0.0.8, fd00:ec2::254")}
-        assert inside | {"port 8080"} <= refused
+        assert inside | {"port 8080", "port 9001"} <= refused
 
     @pytest.mark.parametrize(
         ("name", "outcome", "code"),

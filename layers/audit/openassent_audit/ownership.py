@@ -19,6 +19,7 @@ from openassent_audit.limits import Limits
 from openassent_audit.network import Network
 from openassent_audit.proxy import Proxy
 from openassent_audit.report import Audit
+from openassent_audit.sites import same_site
 
 Proof = Literal["dns", "file", "consent"]
 
@@ -71,7 +72,9 @@ async def find_proof(
 
 
 def _asks(audit: Audit, base: str) -> bool:
-    return any(it.url == base or it.url.startswith(f"{base}/") for visit in audit.visits for it in visit.requests)
+    """Returns whether the website's own code makes such a request. That of an advertisement proves nothing."""
+    found = (it for visit in audit.visits for it in visit.requests if f"{it.url}/".startswith(f"{base}/"))
+    return any(it.chain and all(same_site(urlsplit(by).hostname or "", audit.host) for by in it.chain) for it in found)
 
 
 async def _read_file(host: str, path: str, network: Network, trusted: ssl.SSLContext) -> str | None:
