@@ -63,7 +63,7 @@ class Cookie:
 
 
 def split(url: str) -> SplitResult:
-    """Returns the parts of an address, which are empty if it is none: pages make up those of scripts and links."""
+    """Returns the parts of an address, empty if it has none: pages make up the addresses of scripts and links."""
     try:
         return urlsplit(url)
     except ValueError:

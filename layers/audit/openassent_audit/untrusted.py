@@ -1,4 +1,4 @@
-"""What a page says of itself. It can replace the functions that scripts use in it, so nothing has to have its type."""
+"""Checks what a page says of itself. It can replace what scripts use in it, so nothing has to have its type."""
 
 from typing import Any, Final
 
