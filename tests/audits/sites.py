@@ -342,6 +342,9 @@ SITES = {
         f"<script>new Worker(URL.createObjectURL(new Blob([\"fetch('{HOTJAR}',{{mode:'no-cors'}})\"])))</script>",
         "before:hotjar",
     ),
+    "made-up-source": Site(
+        f"<script>eval(\"fetch('{HOTJAR}',{{mode:'no-cors'}})//# sourceURL=http://[x\")</script>", "before:hotjar"
+    ),
     "web-socket": Site("<script>new WebSocket('wss://ws.hotjar.com/api')</script>", "before:hotjar"),
     "own-redirect": Site('<img src="/go">', "before:meta-pixel"),
     "blocked-by-policy": Site(TAG, headers=[("content-security-policy", "script-src 'self'")]),

@@ -26,6 +26,7 @@ from openassent_audit import Audit, Limits, Network, audit_website
 from openassent_audit.browser import NoBrowser, started_browser
 from openassent_audit.network import Resolution, Streams, is_public
 from openassent_audit.report import Reason
+from openassent_audit.untrusted import like
 from openassent_audit.words import autoconsent
 from tests.audits.sites import C15T, ID, KINDS, SITES, TAG, YEAR, Site
 from tests.browser.test_fixes import bundle
@@ -283,6 +284,8 @@ def broken_out(tmp_path_factory):
         "huge": Site('<script>fetch("/huge").then((it)=>it.arrayBuffer())</script>'),
         "loops": Site("<script>setTimeout(()=>{for(;;);},50)</script>", limits={"visit_seconds": 15}),
         "crashes": Site("<p>Going</p><script>setTimeout(()=>{location='chrome://crash'},50)</script>"),
+        "lies": Site("<p>Hi</p><script>String.prototype.slice=()=>({});Array.prototype.slice=(_,to)=>to===500?"
+                     "[{url:'file:///etc/passwd',text:1},{url:'http://['},7]:[];</script>"),
         "downloads": Site("", headers=[("content-disposition", "attachment")]),
     }  # fmt: skip
     limits = replace(QUICK, requests=400, bytes=20_000_000)
@@ -320,6 +323,7 @@ class TestBreakOut:
             ("never-loads", "passed", None),
             ("huge", "blocked", "limit"),
             ("loops", "blocked", "limit"),
+            ("lies", "passed", None),
             ("downloads", "blocked", "unreachable"),
         ],
     )
@@ -330,6 +334,7 @@ class TestBreakOut:
 
     def test_no_file_is_read(self, broken_out):
         for audit in broken_out[0].values():
+            assert not any("file:" in it for visit in audit.visits for it in visit.chosen)
             assert not any("file:" in it.url for visit in audit.visits for it in visit.requests)
 
     @pytest.mark.parametrize(
@@ -378,6 +383,14 @@ def test_a_browser_that_dies_ends_the_audit_as_blocked(tmp_path, visit: str, sec
         Reason("limit", "The visit ended early. It crashed the browser."),
     )
     assert [it.choice for it in audit.visits][-1] == visit
+
+
+@pytest.mark.parametrize("said", [None, 7, "x", [], {"commands": {}}, {"commands": [7, {"signals": [1]}], "title": {}}])
+def test_what_a_page_says_gets_its_shape(said: object):
+    shape = {"commands": [{"command": "", "signals": {}}], "title": "", "password": False}
+    found = like(shape, said)
+    assert (found["title"], found["password"]) == ("", False)
+    assert all(it == {"command": "", "signals": {}} for it in found["commands"])
 
 
 def test_without_a_browser_an_audit_is_blocked_with_what_to_do(monkeypatch):

@@ -11,6 +11,7 @@ from typing import Any, Final, Literal, get_args
 
 from playwright.async_api import Error, Frame, Page
 
+from openassent_audit.untrusted import like
 from openassent_audit.words import autoconsent, script, words
 
 Choice = Literal["untouched", "refused", "accepted"]
@@ -97,8 +98,14 @@ async def find_banner(page: Page) -> Banner | None:
     return _banner(found) if found else None
 
 
+def _by(done: dict[str, Any]) -> str:
+    return str(like({"by": ""}, done)["by"][:100]) or "button"
+
+
 def _banner(found: dict[str, Any]) -> Banner:
-    return Banner(found["library"], found["isShown"], found["accepts"], found["refuses"], tuple(found["buttons"]))
+    said = like({"library": "", "isShown": False, "accepts": False, "refuses": False, "buttons": [""]}, found)
+    buttons = tuple(it[:100] for it in said["buttons"][:10])
+    return Banner(said["library"][:100] or None, said["isShown"], said["accepts"], said["refuses"], buttons)
 
 
 async def answer(page: Page, choice: Choice, seconds: float, on_answer: Callable[[], None]) -> str | None:
@@ -113,7 +120,7 @@ async def answer(page: Page, choice: Choice, seconds: float, on_answer: Callable
         if banner is not None and banner.library:
             on_answer()
             if done := await _in_frames(page, action):
-                return str(done["by"])
+                return _by(done)
         can = banner is not None and (banner.refuses if choice == "refused" else banner.accepts)
         if can or time.monotonic() > ends:
             break
@@ -122,7 +129,7 @@ async def answer(page: Page, choice: Choice, seconds: float, on_answer: Callable
         if await look(page, "inspect"):
             on_answer()
             if done := await look(page, f"{action}-by-button"):
-                return str(done["by"])
+                return _by(done)
     return "autoconsent" if await _by_rules(page, choice, on_answer) else None
 
 

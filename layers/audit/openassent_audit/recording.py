@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 from typing import Any, Final
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import SplitResult, parse_qs, urlsplit
 
 from playwright.async_api import BrowserContext, Page, Request
 
@@ -62,9 +62,17 @@ class Cookie:
     identifies: bool
 
 
+def split(url: str) -> SplitResult:
+    """Returns the parts of an address, empty if it has none: pages make up the addresses of scripts and links."""
+    try:
+        return urlsplit(url)
+    except ValueError:
+        return urlsplit("")
+
+
 def bare(url: str) -> str:
     """Returns the address without query and fragment."""
-    parts = urlsplit(url)
+    parts = split(url)
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
 
 
@@ -173,7 +181,7 @@ class Recorder:
             frames += stack.get("callFrames", ())
             stack = stack.get("parent")
         urls = [*(frame["url"] for frame in frames), initiator.get("url", "")]
-        chain = list(dict.fromkeys(bare(url) for url in urls if url.startswith("http")))
+        chain = list(dict.fromkeys(bare(url) for url in urls if split(url).scheme in {"http", "https"}))
         # What loaded the script that sent this one.
         if chain:
             chain += [url for url in self._chains.get(chain[-1], ()) if url not in chain]

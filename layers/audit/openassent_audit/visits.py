@@ -16,8 +16,9 @@ from openassent_audit.limits import Limits
 from openassent_audit.messages import MOST_PICTURE_BYTES
 from openassent_audit.network import Network
 from openassent_audit.proxy import Proxy
-from openassent_audit.recording import Cookie, Recorder, Sent, bare
+from openassent_audit.recording import Cookie, Recorder, Sent, bare, split
 from openassent_audit.sites import same_site
+from openassent_audit.untrusted import like
 from openassent_audit.words import expression, script
 
 _AGENT: Final = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/{}.0.0.0 Safari/537.36"
@@ -27,6 +28,17 @@ _FOLLOW = """url => {
   link?.click();
   return !!link;
 }"""
+# What resources/page.js returns.
+_STATE: Final = {
+    "commands": [{"command": "", "signals": {}}],
+    "tcf": {"cmpId": 0, "eventStatus": "", "tcString": ""},
+    "rows": [[""]],
+    "links": [{"url": "", "text": ""}],
+    "title": "",
+    "text": "",
+    "password": False,
+    "length": 0,
+}
 _SHORT_TEXT: Final = 700
 _LINGER: Final = 0.3
 _REPORT_SECONDS: Final = 1
@@ -220,9 +232,11 @@ class _Visitor:
     async def _read(self, page: Page) -> dict[str, Any]:
         await self.recorder.read_jar(page.context)
         try:
-            state: dict[str, Any] = await page.evaluate(script("page"), {"host": urlsplit(page.url).netloc})
+            said = await page.evaluate(script("page"), {"host": urlsplit(page.url).netloc})
         except Error:
             return {}
+        state: dict[str, Any] = like(_STATE, said)
+        state["tcf"] = state["tcf"] if state["tcf"]["tcString"] or state["tcf"]["eventStatus"] else None
         self.visit.states.append(state)
         return state
 
@@ -267,7 +281,9 @@ def choose_pages(start: str, links: Iterable[dict[str, str]], number: int) -> li
     sections: dict[str, str] = {}
     for link in links:
         url = link["url"].partition("#")[0]
-        parts = urlsplit(url)
+        parts = split(url)
+        if parts.scheme not in {"http", "https"} or parts.netloc != urlsplit(start).netloc:
+            continue
         if parts.path == urlsplit(start).path or expression("unvisited").search(f"{parts.path} {link['text']}"):
             continue
         if expression("declares").search(f"{parts.path} {link['text']}"):
