@@ -239,14 +239,20 @@ def _result(run: RunItem, report: ReportItem) -> dict[str, Any]:
     named = {it.vendor_id: it.name for it in report.vendors}
     changed = run.changes or RunChanges()
     changes = {
-        "Gone findings": changed.resolved_findings,
-        "New vendors": changed.new_vendors,
+        "Gone findings": [_named(it) for it in changed.resolved_findings],
+        "New vendors": [named.get(it, it) for it in changed.new_vendors],
         "Gone vendors": changed.gone_vendors,
     }
     return {
         "shown": read_report(run, report),
-        "changes": {label: [named.get(it, it) for it in ids] for label, ids in changes.items() if ids},
+        "changes": {label: texts for label, texts in changes.items() if texts},
         "visited": _VISITED,
         "advice": _ADVICE.get(run.reason.code, _NO_ADVICE) if run.reason else "",
         "width": WIDTH,
     }
+
+
+def _named(finding_id: str) -> str:
+    """Returns a finding that is gone as its kind and subject: `Loaded before consent: hotjar`."""
+    kind, _, subject = finding_id.partition(":")
+    return f"{kind.replace('-', ' ').capitalize()}: {subject}"

@@ -251,3 +251,4 @@ class TestRun:
         assert "150 more requests to third parties" in text
         assert "The report keeps 250 of the 400 requests." in text
         assert "This page doesn't show all of them." in text
+        assert "1 host that the audit didn't connect to" in text
