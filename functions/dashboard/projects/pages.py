@@ -1,6 +1,7 @@
 """The pages of projects: list, create, look at, change, and delete them, and decide on their vendors."""
 
 import re
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
@@ -259,6 +260,7 @@ def project_page(
     failure: ApiError | None = None,
     *,
     below: str = "",
+    done: Mapping[str, str] = _DONE,
     **content: Any,
 ) -> Response:
     """Returns the page, or redirects from a former slug to the current one.
@@ -269,4 +271,4 @@ def project_page(
         path = f"/organizations/{session.organization.slug}/projects/{project.slug}{below}"
         query = f"?{quote(session.query, safe=_OF_QUERY)}" if session.query else ""
         return redirect(path + query, status=307)
-    return page(template, session, failure, project=project, **{"done": _DONE, **content})
+    return page(template, session, failure, done=done, project=project, **content)
