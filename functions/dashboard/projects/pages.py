@@ -247,9 +247,16 @@ def _vendors(session: WebSession, slug: str, failure: ApiError | None = None) ->
     )
     # After a form, the page is at the address that the form was sent to.
     own = slug if failure is None else project.slug
-    next_cursor = codec.cursor(listed.next_sk)
-    content = {"vendors": listed.items, "next_cursor": next_cursor}
-    return project_page("project_vendors", session, own, project, failure, below="/vendors", **content)
+    return project_page(
+        "project_vendors",
+        session,
+        own,
+        project,
+        failure,
+        below="/vendors",
+        vendors=listed.items,
+        next_cursor=codec.cursor(listed.next_sk),
+    )
 
 
 def project_page(
