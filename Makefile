@@ -13,7 +13,8 @@ unexport PYTHONDONTWRITEBYTECODE
 REFERENCE := functions/system/reference/index.html
 # The generated modules of the SDK, represented by the one that is written last.
 SDK := cli/src/openassent/models.py
-# The rules that answer banners of websites, represented by their license. Without npm, audits do without them.
+# The rules that answer banners of websites, represented by their license. Without npm, audits do without them, and
+# what is built has no browser for them.
 AUTOCONSENT := layers/audit/openassent_audit/resources/autoconsent/LICENSE
 # What the wheel of the command line is made of.
 WHEEL_SOURCES := $(shell find cli/src layers/analysis/openassent_analysis layers/audit/openassent_audit cli/README.md cli/pyproject.toml LICENSE -type f -not -name '*.pyc')
@@ -23,7 +24,7 @@ WHEEL_SOURCES := $(shell find cli/src layers/analysis/openassent_analysis layers
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-run: .venv/.ready .tools/sam/.ready .tools/ministack/.ready $(REFERENCE) ## Run the whole stack on this machine, with demo data (PORT=3000)
+run: .venv/.ready .tools/sam/.ready .tools/ministack/.ready $(REFERENCE) $(AUTOCONSENT) ## Run the whole stack on this machine, with demo data (PORT=3000)
 	@.venv/bin/python -m local
 
 reset: ## Delete the local stack's data and credentials
@@ -99,10 +100,10 @@ cli: .tools/cli/.installed ## Build the wheel of the command line and the Python
 typescript: node_modules/.ready ## Build the npm package of the TypeScript client into dist/
 	@mkdir -p dist && cd clients/typescript && npm pack --silent --pack-destination ../../dist
 
-build: .tools/sam/.ready .venv/.ready $(REFERENCE) ## Build the deployable artifacts into .aws-sam/ (ARCHITECTURE=x86_64: for it)
+build: .tools/sam/.ready .venv/.ready $(REFERENCE) $(AUTOCONSENT) ## Build the deployable artifacts into .aws-sam/ (ARCHITECTURE=x86_64: for it)
 	@scripts/build $(if $(ARCHITECTURE),--architecture $(ARCHITECTURE))
 
-e2e: .venv/.ready .tools/ministack/.ready .tools/sam/.ready .tools/lambda/.ready $(REFERENCE) ## Build, deploy to a local AWS, and test the deployment
+e2e: .venv/.ready .tools/ministack/.ready .tools/sam/.ready .tools/lambda/.ready $(REFERENCE) $(AUTOCONSENT) ## Build, deploy to a local AWS, and test the deployment
 	@.venv/bin/python -m pytest -m e2e tests/e2e
 
 browser: .venv/.ready .tools/sam/.ready .tools/ministack/.ready .tools/cli/.installed node_modules/.ready $(REFERENCE) ## Test the pages in Chromium, and the command line in a terminal
@@ -132,7 +133,7 @@ publish: build ## Keep the build of the release that is checked out, so that it 
 # Licenses that a hosted service may build on without obligations to its users, as the packages spell them.
 LICENSES := Apache-2.0;Apache Software License;BSD-3-Clause;BSD License;ISC;MIT;MIT License;MIT-0
 LICENSES := $(LICENSES);MIT No Attribution License (MIT-0);MPL-2.0;Mozilla Public License 2.0 (MPL 2.0);PSF-2.0
-LICENSES := $(LICENSES);Apache-2.0 OR BSD-3-Clause
+LICENSES := $(LICENSES);Apache-2.0 OR BSD-3-Clause;MIT AND PSF-2.0
 DEPLOYED := $(wildcard layers/*/requirements.txt functions/*/requirements.txt)
 
 licenses: .venv/.ready .tools/supply/.ready ## List the license of each deployed package; fail if one isn't allowed
@@ -174,7 +175,7 @@ TOOLS := ministack sam conformance checkov lambda sdk supply
 
 lock: .tools/uv/.ready ## Update the hashed pins from pyproject.toml, requirements/*.in, and package.json (UPGRADE=1: newest)
 	@$(LOCK) pyproject.toml -o layers/shared/requirements.txt
-	@for lock in layers/analysis/requirements.txt functions/*/requirements.txt; do \
+	@for lock in layers/analysis/requirements.txt layers/audit/requirements.txt functions/*/requirements.txt; do \
 		$(LOCK) --group pyproject.toml:$$(basename $$(dirname $$lock)) -c layers/shared/requirements.txt -o $$lock || exit 1; \
 	done
 	@$(LOCK) pyproject.toml --group dev $(addprefix -c ,$(DEPLOYED)) -o requirements/dev.txt
@@ -198,7 +199,7 @@ lock: .tools/uv/.ready ## Update the hashed pins from pyproject.toml, requiremen
 $(patsubst %,.tools/%/.ready,cli $(TOOLS)): .tools/%/.ready: requirements/%.txt .tools/uv/.ready .tools/%/bin/python
 	@scripts/environment .tools/$* requirements/$*.txt
 
-.tools/cli/.installed: .tools/cli/.ready pyproject.toml action.yml requirements/action.txt $(WHEEL_SOURCES) $(SDK) | $(AUTOCONSENT)
+.tools/cli/.installed: .tools/cli/.ready pyproject.toml action.yml requirements/action.txt scripts/action $(WHEEL_SOURCES) $(SDK) | $(AUTOCONSENT)
 	@rm -f dist/openassent-*.whl
 	@mkdir -p cli/man
 	@.tools/cli/bin/python -m openassent_cli.manual >cli/man/assent.1
@@ -207,7 +208,8 @@ $(patsubst %,.tools/%/.ready,cli $(TOOLS)): .tools/%/.ready: requirements/%.txt 
 	@.tools/uv/bin/uv pip install --python .tools/cli/bin/python --quiet --offline --no-deps --reinstall dist/openassent-*.whl
 	@touch $@
 
-# Redoc, axe, the linters of docs/openapi.json, and the race tests' engine, which doesn't exist for every platform.
+# Redoc, axe, the linters of docs/openapi.json, the browser of audits on Lambda, and the race tests' engine, which
+# doesn't exist for every platform.
 node_modules/.ready: package-lock.json
 	@scripts/npm-tools
 

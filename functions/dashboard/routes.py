@@ -36,6 +36,7 @@ GROUPS = (
         "dashboard.projects.report",
         *(f"{_ORGANIZATION}/projects/{{projectSlug}}/{page}" for page in ("report", "privacy-table")),
     ),
+    RouteGroup("dashboard.audits.pages", *_below(f"{_ORGANIZATION}/projects/{{projectSlug}}/audits")),
     RouteGroup("dashboard.projects.pages", *_below(f"{_ORGANIZATION}/projects")),
     RouteGroup("dashboard.findings.pages", *_below(f"{_ORGANIZATION}/inbox")),
     RouteGroup("dashboard.scans.pages", *_below(f"{_ORGANIZATION}/scans")),

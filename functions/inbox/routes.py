@@ -139,7 +139,7 @@ async def list_inbox_items(  # noqa: PLR0917 (FastAPI passes them by name)
     limit: Limit = 50,
     cursor: Cursor = None,
 ) -> Page[InboxItem]:
-    """Lists the organization's findings, most recently updated first. Runtime findings have their `runtimeVendor`.
+    """Lists the organization's findings, most recently updated first. Runtime findings may have a `runtimeVendor`.
 
     An item that changes during pagination moves to the front of the list. Every other item is returned exactly once.
 
@@ -192,7 +192,7 @@ def _sees_names(access: Access[Any]) -> bool:
 
 @router.get("/v1/inbox/{itemId}", operation_id="getInboxItem", summary="Get an inbox item")
 async def get_inbox_item(access: ReadsItem) -> InboxItemDetail:
-    """Returns a finding with its evidence. A runtime finding has a `runtimeVendor`, the vendor to decide about."""
+    """Returns a finding with its evidence. A runtime finding may have a `runtimeVendor`, the vendor to decide about."""
     return _detail(access, access.resource)
 
 

@@ -216,7 +216,7 @@ class InboxItem(Wire):
         description="The repository of a code finding, or of an advisory about a package.", examples=["shop"]
     )
     github_issue: GithubIssue | None = Field(description="The issue that was opened for the finding, or linked to it.")
-    runtime_vendor: RuntimeVendor | None = Field(description="The vendor to decide about, for a runtime finding.")
+    runtime_vendor: RuntimeVendor | None = Field(description="The vendor to decide about, of a runtime finding.")
     assignee: Person | None = Field(description="The member to whom the finding is assigned.")
     updated_at: str = Field(description="The time of the last change.", json_schema_extra=_DATE_TIME)
     version: str = Field(
@@ -347,7 +347,7 @@ class InboxItemDetail(InboxItem):
     )
     resolved_by: ResolvedBy | None = Field(description="The scan that resolved the item, if a scan did.")
     vendor_ids: list[str] = Field(
-        description="The vendors that a code finding is about.",
+        description="The vendors that a finding of a scan or an audit is about.",
         examples=[["google-analytics"]],
     )
     decisions: list[AppliedDecision] = Field(

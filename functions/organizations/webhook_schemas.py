@@ -11,7 +11,14 @@ from controlplane.platform.http.fields import OptionalTimestamp, Timestamp
 from controlplane.platform.http.validation import checked
 
 EventName = Literal[
-    "finding.opened", "finding.resolved", "scan.completed", "key.created", "key.leaked", "member.joined", "credits.low"
+    "finding.opened",
+    "finding.resolved",
+    "scan.completed",
+    "audit.completed",
+    "key.created",
+    "key.leaked",
+    "member.joined",
+    "credits.low",
 ]
 Url = Annotated[
     str,

@@ -5,7 +5,7 @@ from typing import Annotated
 
 from fastapi import Path
 
-from controlplane.access.access import Access, Requires, Resource
+from controlplane.access.access import Access, Requires
 from controlplane.access.idempotency import IdempotencyKey, idempotent
 from controlplane.api_keys import rules as key_rules
 from controlplane.findings import privacy_table, vendors
@@ -18,11 +18,11 @@ from controlplane.platform.http.envelope import Answer, Page
 from controlplane.platform.http.pagination import Cursor, CursorCodec, Limit
 from controlplane.platform.http.route import refuses
 from controlplane.platform.http.validation import described
-from controlplane.platform.table import keys
 from controlplane.platform.table.table import Leg, QueryPage
 from controlplane.projects import changes, rules
 from controlplane.projects import store as projects
 from controlplane.projects.items import ProjectItem
+from projects.fields import PROJECT
 from projects.schemas import (
     CreatedProject,
     DeletedProject,
@@ -41,10 +41,6 @@ from projects.vendor_schemas import (
 )
 
 router = ControlRouter(tags=["Projects"])
-
-PROJECT = Resource(
-    "projectId", ProjectId, keys.project, ProjectItem.from_item, project_of=lambda project: project.project_id
-)
 
 ListsProjects = Annotated[Access[None], Requires("projects.read", organization="query", projects="filtered")]
 CreatesProject = Annotated[Access[None], Requires("projects.write", organization="query", late=True)]

@@ -87,7 +87,7 @@ class VendorInCode(Wire):
 class ProjectVendor(Wire):
     """A vendor that was seen on a project's websites or in its code, or decided on.
 
-    Until the runtime detects it, it has no domain, no evidence, and no times.
+    Until the runtime or an audit detects it, it has no domain, no evidence, and no times.
     """
 
     vendor_id: VendorId

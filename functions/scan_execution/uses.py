@@ -101,7 +101,7 @@ def _ids_in(project_id: ProjectId) -> dict[str, str]:
     own, ids = catalogue().vendors, dict[str, str]()
 
     def rank(vendor: VendorItem) -> tuple[bool, bool]:
-        return vendor.state is not None or vendor.inbox_item_id is not None, vendor.vendor_id in own
+        return vendor.state is not None or vendor.revision is not None, vendor.vendor_id in own
 
     for vendor in sorted(list_all_vendors(project_id), key=rank):
         known = catalogue_vendor(vendor)

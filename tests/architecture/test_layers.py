@@ -24,9 +24,13 @@ class TestContracts:
         [rule] = [it for it in RULES["contracts"] if it.get("source_modules") == ["deployment_check"]]
         assert set(rule["forbidden_modules"]) == FUNCTIONS | {"openassent_analysis", "awsclient", "controlplane"}
 
-    def test_only_the_scan_and_the_check_of_pasted_code_import_the_analysis_because_they_have_its_layer(self):
+    def test_only_functions_with_the_analysis_in_a_layer_import_it(self):
         [rule] = [it for it in RULES["contracts"] if it.get("forbidden_modules") == ["openassent_analysis"]]
-        assert set(rule["source_modules"]) == (FUNCTIONS | {"controlplane"}) - {"scan_execution", "dashboard"}
+        assert set(rule["source_modules"]) == (FUNCTIONS | {"controlplane"}) - {
+            "scan_execution",
+            "dashboard",
+            "website_audits",
+        }
 
 
 def test_nothing_scans_the_table():

@@ -20,7 +20,7 @@ import pytest
 from playwright.async_api import Browser
 
 from benchmarks.machine import certificate
-from controlplane.findings.intake import RuntimeVendorDetection
+from controlplane.audits.reports import WebsiteAuditReport
 from local.checkout import ROOT
 from openassent_audit import Audit, Limits, Network, audit_website
 from openassent_audit.browser import NoBrowser, started_browser
@@ -30,6 +30,7 @@ from openassent_audit.untrusted import like
 from openassent_audit.words import autoconsent
 from tests.audits.sites import C15T, ID, KINDS, SITES, TAG, YEAR, Site
 from tests.browser.test_fixes import bundle
+from tests.support.audit_reports import OF_A_RUN
 from tests.support.missing import is_missing
 
 MODULES = ROOT / "node_modules"
@@ -248,12 +249,12 @@ class TestReport:
     def test_the_picture_is_taken_before_a_choice(self, audited):
         assert audited["own-right"].picture.startswith(b"\xff\xd8")
 
-    def test_the_intake_accepts_the_detections(self, audited):
-        project = "prj_3v8k2m9q4w7x1c5z01jd9x7k2m8q4w7x1c"
+    def test_the_intake_accepts_the_messages(self, audited):
         for audit in audited.values():
-            for message in audit.detections():
-                sent = json.dumps(message | {"projectId": project})
-                assert RuntimeVendorDetection.model_validate_json(sent).vendor_id == message["vendorId"]
+            sent = json.dumps(audit.as_message() | OF_A_RUN)
+            assert [it.id for it in WebsiteAuditReport.model_validate_json(sent).findings] == [
+                it.id for it in audit.findings
+            ]
 
 
 @pytest.fixture(scope="module")
@@ -263,6 +264,7 @@ def broken_out(tmp_path_factory):
         "http://127.0.0.1/", "http://localhost/", "http://[::1]/", "http://[::ffff:169.254.169.254]/", "http://2130706433/",
         "http://169.254.169.254/latest/meta-data/", "http://169.254.100.1/", "http://rebound.test/", "https://inner.test/",
         "https://public.test:8080/", "http://[64:ff9b::a00:1]/", "http://0.0.0.0/", "https://168.63.129.16/",
+        "http://127.0.0.1:9001/2018-06-01/runtime/invocation/next",  # Lambda's
     )  # fmt: skip
     fetches = "".join(f"fetch('{it}',{{mode:'no-cors'}}).catch(()=>0);" for it in tries)
     sites = {
@@ -304,7 +306,7 @@ class TestBreakOut:
         assert set(there.connected) == {PUBLIC}
         refused = {it for audit in made.values() for visit in audit.visits for it in visit.refused.values()}
         inside = {f"not a public address: {it}" for it in ("127.0.0.1", "10.0.0.8, fd00:ec2::254")}
-        assert inside | {"port 8080"} <= refused
+        assert inside | {"port 8080", "port 9001"} <= refused
 
     @pytest.mark.parametrize(
         ("name", "outcome", "code"),

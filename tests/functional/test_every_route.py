@@ -58,6 +58,7 @@ _ADDRESSES = count(1)
 _LOCALS = {ids.MemberId.prefix: 16}
 _PROJECT_ID = "prj_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"
 _OTHER_PARAMETERS = {"sessionId": "ses_0123456789abcdefgh", "websiteId": "web_0123456789abcdef", "vendorId": "segment"}
+_OTHER_PARAMETERS["auditId"] = "aud_01kb2m3n4p5q6r7s8t"
 
 # Required query parameters.
 _QUERIES = {"/v1/code-audit/scan-requests/{preparationId}": "?repositoryId=rep_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"}

@@ -69,12 +69,14 @@ class _SafePage(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         if tag == "script":
             assert re.fullmatch(r"(/live)?/assets/pages\.[0-9a-f]{16}\.js", dict(attrs)["src"] or ""), attrs
-        assert tag not in {"style", "iframe", "object", "embed", "base", "img"}, tag
+        assert tag not in {"style", "iframe", "object", "embed", "base"}, tag
+        if tag == "img":
+            assert re.fullmatch(r"data:image/jpeg;base64,[\w+/=]+", dict(attrs)["src"] or ""), attrs
         for name, value in attrs:
             assert not name.startswith("on"), name
             assert name != "style"
             if name in {"href", "src", "action"}:
-                assert re.match(r"/[^/]|/$|#|https?://|mailto:|data:image/svg", value or ""), value
+                assert re.match(r"/[^/]|/$|#|https?://|mailto:|data:image/(svg|jpeg)", value or ""), value
 
 
 def check_page(reply: Reply) -> None:

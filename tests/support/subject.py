@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Any, cast
 
+from controlplane.audits import store as audits
 from controlplane.code_host.items import RepositoryItem
 from controlplane.findings import conversations, intake
 from controlplane.findings.discoveries import Discovery
@@ -80,6 +81,16 @@ class Subject:
         return self.project.websites[0].website_id
 
     @cached_property
+    def audit_id(self) -> str:
+        return str(
+            self.post(f"/v1/projects/{self.project.project_id}/audits", {"websiteId": self.website_id})["auditId"]
+        )
+
+    @cached_property
+    def run_id(self) -> str:
+        return audits.start_run(audits.get_audit(self.project.project_id, self.audit_id)).run_id
+
+    @cached_property
     def item(self) -> InboxItem:
         return self.world.finding(self.company, self.repository)
 
@@ -131,6 +142,8 @@ _PARTS: dict[str, Callable[[Subject], str]] = {
     "projectSlug": lambda it: it.project.slug,
     "otherProjectId": lambda it: it.post("/v1/projects", {"name": "Second", "region": "eu-central"})["id"],
     "websiteId": lambda it: it.website_id,
+    "auditId": lambda it: it.audit_id,
+    "runId": lambda it: it.run_id,
     "websiteAddress": lambda it: it.website_id and "example.com",
     "vendorId": lambda _: "segment",
     "itemId": lambda it: it.item.item_id,

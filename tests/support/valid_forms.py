@@ -93,6 +93,7 @@ class Form(NamedTuple):
 
 
 _PROJECT, _REPOSITORY, _WEBHOOK = "/projects/{projectSlug}", "/repositories/{repositoryId}", "/webhooks/{webhookId}"
+_AUDIT = f"{_PROJECT}/audits/{{auditId}}"
 _ENTERED: dict[str, Entry] = {"Name": "Alerts", "URL": f"{URL}/canary", "key.created": True}
 _THRESHOLD: dict[str, Entry] = {"A pull request's check fails for new findings of": "P2 or more urgent"}
 _INVITED: dict[str, Entry] = {"Email address": "canary@example.com"}
@@ -125,6 +126,11 @@ FORMS = (
         {"Name of the project": "{projectSlug}"},
     ),
     Form("decideVendorOnPage", Action.VENDOR_DECIDE, f"{_PROJECT}/vendors", "Approve", {"Vendor ID": "segment"}),
+    # It creates the audit, and starts its first run.
+    Form("submitAudit", None, f"{_PROJECT}/audits", "Audit this website", {"How often": "Weekly"}, role="member"),
+    Form("scheduleAudit", Action.AUDIT_UPDATE, _AUDIT, "Save", {"How often": "Daily"}, role="member"),
+    Form("startAuditRunOnPage", Action.AUDIT_RUN, _AUDIT, "Start a run", role="member"),
+    Form("deleteAuditOnPage", Action.AUDIT_DELETE, _AUDIT, "Delete this audit"),
     Form("submitKey", Action.API_KEY_CREATE, "/keys", "Create key", {"Name of a new key": "deploy"}),
     Form("submitKeyRoll", Action.API_KEY_ROLL, "/keys/{keyId}", "Roll this key"),
     Form("submitKeyRevocation", Action.API_KEY_DELETE, "/keys/{keyId}", "Revoke this key"),

@@ -2,6 +2,7 @@
 
 import json
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, redirect_stdout
 from datetime import UTC, datetime
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 Item = TypeVar("Item")
 
 _MINUTE, _HOUR, _DAY = 60, 3_600, 86_400
+_STYLES = {"P0": "bold white on red", "P1": "bold red", "P2": "bold yellow", "P3": "bold blue"}
 
 
 def plain(value: object) -> object:
@@ -130,6 +132,18 @@ def show_secret(secret: str | None, *, dry_run: bool) -> None:
 def counted(number: int, noun: str) -> str:
     """Returns a number with its noun: `1 website`, `1,200 websites`."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def by_priority(priorities: Iterable[str]) -> str:
+    """Returns how many there are of each priority: `1 P1, 2 P3`."""
+    return ", ".join(f"{number} {priority}" for priority, number in sorted(Counter(priorities).items()))
+
+
+def heading(priority: str, title: str) -> "Text":
+    """Returns the first line of a finding."""
+    from rich.text import Text  # noqa: PLC0415
+
+    return Text.assemble((f" {priority} ", _STYLES.get(priority, "bold")), " ", (printable_line(title), "bold"))
 
 
 def cell(value: object) -> str:

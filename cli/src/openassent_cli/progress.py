@@ -65,6 +65,10 @@ class ScanProgress(_Bar):
             self._show(_STAGES.get(stage, stage), progress.analyzed_files or 0, progress.files_to_analyze)
 
 
+class WaitProgress(_Bar):
+    """Work of the service whose progress isn't known."""
+
+
 class VisitProgress(_Bar):
     """The visits of an audit."""
 

@@ -7,7 +7,7 @@ from controlplane.findings import inbox
 from controlplane.findings.items import InboxItem
 from controlplane.scans.rules import known_rule
 
-_SOURCES = {"advisory": "Advisories", "runtime": "Vendors on websites", "code-audit": "Code"}
+_SOURCES = {"advisory": "Advisories", "runtime": "Websites", "code-audit": "Code"}
 
 
 class FindingGroup(NamedTuple):

@@ -141,10 +141,12 @@ def decide_vendor(item: InboxItem, form: Mapping[str, str], user_id: str) -> Ven
         raise NotAcceptable(_NO_VENDOR_DECISION)
     try:
         project_id = ProjectId.stored(vendor.project_id)
-        project, stored = read_both(
-            lambda: projects.get_project(project_id), lambda: vendors.find_vendor(project_id, vendor.vendor_id)
+        of_audit = None if vendors.is_detection(item) else item.item_id
+        project, seen = read_both(
+            lambda: projects.get_project(project_id),
+            lambda: vendors.see_vendor(project_id, vendor.vendor_id, of_audit),
         )
-        vendors.decide_vendor(project, vendor.vendor_id, state, user_id, vendors.Seen(stored, item))
+        vendors.decide_vendor(project, vendor.vendor_id, state, user_id, seen)
     except projects.UnknownProject:
         raise NotAcceptable("The project of this vendor was deleted.") from None
     return state

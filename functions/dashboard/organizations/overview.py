@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, get_args
 from controlplane.billing import store as billing
 from controlplane.code_host import repositories
 from controlplane.code_host.github.connecting import is_configured
-from controlplane.findings import inbox
+from controlplane.findings import inbox, vendors
 from controlplane.findings.inbox import InboxPage
 from controlplane.findings.items import Status
 from controlplane.organizations.store import Membership, NotMember, UnknownOrganization
@@ -84,8 +84,8 @@ def get_overview(organization: Membership) -> dict[str, Any]:
 
 
 def _has_consent(findings: Iterable[InboxPage], scanned: Iterable[ScanItem]) -> bool:
-    """Returns whether a website reported a vendor, which the consent library does, or a scan lists such a library."""
-    if any(item.source == "runtime" for page in findings for item in page.items):
+    """Returns whether the consent library reported a vendor on a website, or a scan lists such a library."""
+    if any(vendors.is_detection(item) for page in findings for item in page.items):
         return True
     inventories = reads.list_readable_inventories([scan for scan in scanned if scan.status == "completed"])
     return any(vendor.category == CONSENT_CATEGORY for inventory in inventories for vendor in inventory.vendors)

@@ -269,4 +269,4 @@ def project_page(
         path = f"/organizations/{session.organization.slug}/projects/{project.slug}{below}"
         query = f"?{quote(session.query, safe=_OF_QUERY)}" if session.query else ""
         return redirect(path + query, status=307)
-    return page(template, session, failure, done=_DONE, project=project, **content)
+    return page(template, session, failure, project=project, **{"done": _DONE, **content})

@@ -7,7 +7,7 @@ import contextlib
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, get_args
 
 from playwright.async_api import Error, Frame, Page
 
@@ -15,6 +15,7 @@ from openassent_audit.untrusted import like
 from openassent_audit.words import autoconsent, script, words
 
 Choice = Literal["untouched", "refused", "accepted"]
+CHOICES: Final[tuple[Choice, ...]] = get_args(Choice)
 
 _PAUSE: Final = 0.15
 _FRAME_SECONDS: Final = 15

@@ -6,8 +6,9 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -49,6 +50,15 @@ class NoBrowser(Exception):
     """Chromium isn't installed, or doesn't start. The text says what to do."""
 
 
+@dataclass(frozen=True, slots=True)
+class Chromium:
+    """A Chromium other than the system's, for a machine on which its sandbox can't work."""
+
+    path: str
+    flags: tuple[str, ...]
+    environment: Mapping[str, str]
+
+
 def find_chromium(playwright: Playwright) -> str | None:
     """Returns the path of the system's Chromium or Chrome, or of Playwright's own."""
     named = filter(None, map(shutil.which, _NAMES))
@@ -57,27 +67,29 @@ def find_chromium(playwright: Playwright) -> str | None:
 
 
 @asynccontextmanager
-async def started_browser(flags: Sequence[str] = ()) -> AsyncIterator[Browser]:
+async def started_browser(flags: Sequence[str] = (), chromium: Chromium | None = None) -> AsyncIterator[Browser]:
     """Starts a browser without the caller's environment or home. Raises NoBrowser.
 
-    flags: further ones, such as to accept the certificates of a test's websites.
+    flags: further ones, such as to accept the certificates of a test's websites. chromium: by default, the system's.
 
-    Its own sandbox is on, unless the caller is root, for whom Chromium has none.
+    The system's has its sandbox, unless the caller is root, for whom Chromium has none.
     """
+    own = chromium or Chromium("", (), {})
     async with async_playwright() as playwright:
-        path = find_chromium(playwright)
+        path = own.path or find_chromium(playwright)
         if path is None:
             command = "apt-get install chromium" if sys.platform == "linux" else ""
-            own = f"{sys.executable} -m playwright install chromium"
-            raise NoBrowser(f"Chromium isn't installed. Install it with: {' or '.join(filter(None, (command, own)))}")
+            theirs = f"{sys.executable} -m playwright install chromium"
+            commands = " or ".join(filter(None, (command, theirs)))
+            raise NoBrowser(f"Chromium isn't installed. Install it with: {commands}")
         with tempfile.TemporaryDirectory(prefix="assent-audit-", ignore_cleanup_errors=True) as home:
             environment: dict[str, str | float | bool] = {it: os.environ[it] for it in _KEPT if it in os.environ}
             try:
                 browser = await playwright.chromium.launch(
                     executable_path=path,
-                    args=[*_FLAGS, *flags],
-                    chromium_sandbox=os.geteuid() != 0,
-                    env=environment | {"HOME": home, "TMPDIR": home},
+                    args=[*_FLAGS, *own.flags, *flags],
+                    chromium_sandbox=chromium is None and os.geteuid() != 0,
+                    env={**environment, **own.environment, "HOME": home, "TMPDIR": home},
                     proxy={"server": _NOWHERE},
                     timeout=60_000,
                 )

@@ -1,11 +1,13 @@
-"""The report of an audit: data that can be written as JSON, and the messages that the service's intake accepts."""
+"""The report of an audit: data that can be written as JSON, and the message that the service's intake accepts."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any, Final, Literal
 
-from openassent_audit.judgment import MOST_EVIDENCE, Finding
+from openassent_audit.banners import CHOICES
+from openassent_audit.judgment import Finding
+from openassent_audit.messages import make_message
 from openassent_audit.vendors import Parties, Party, pattern_of
 from openassent_audit.visits import Visit
 
@@ -54,18 +56,16 @@ class Audit:
             "visits": [self._visit(it) for it in self.visits],
         }
 
-    def detections(self) -> Iterator[dict[str, Any]]:
-        """Yields the messages of the intake (docs/intake.md), which lack only the project's ID."""
-        for it in self._vendors():
-            if it["needsConsent"]:
-                yield {
-                    "kind": "runtime-vendor-detection",
-                    "version": 1,
-                    **{name: it[name] for name in ("vendorId", "name", "domain", "category")},
-                    "beforeConsent": it["before"],
-                    "seenOn": it["pages"][:MOST_EVIDENCE],
-                    "observedAt": self.finished_at.isoformat(),
-                }
+    def as_message(self) -> dict[str, Any]:
+        """Returns the message that reports the audit to the service (`messages`)."""
+        return make_message(self.as_json(), self._made(), self.picture)
+
+    def _made(self) -> list[str]:
+        """Returns the choices whose visits ran to their end. Without a banner, there is nothing to choose."""
+        has_banner = any(visit.banner for visit in self.visits)
+        made = [it.choice for it in self.visits if not it.halted and (it.choice == "untouched" or it.answered_by)]
+        is_answered = has_banner or len(self.visits) < 2 or any(visit.halted for visit in self.visits)
+        return [*made] if is_answered else list(CHOICES)
 
     def _vendors(self) -> Iterator[dict[str, Any]]:
         """Yields each third party with when it got requests: before a choice, after refusal, and after acceptance."""

@@ -13,6 +13,7 @@ from playwright.async_api import TimeoutError as PageTimeout
 
 from openassent_audit.banners import Banner, Choice, answer, find_banner
 from openassent_audit.limits import Limits
+from openassent_audit.messages import MOST_PICTURE_BYTES
 from openassent_audit.network import Network
 from openassent_audit.proxy import Proxy
 from openassent_audit.recording import Cookie, Recorder, Sent, bare, split
@@ -174,7 +175,7 @@ class _Visitor:
         if self.visit.choice == "untouched":
             self.visit.banner = await find_banner(page)
             with contextlib.suppress(Error):
-                self.visit.picture = await page.screenshot(type="jpeg", quality=70, timeout=10_000)
+                self.visit.picture = await _pictured(page)
             self.visit.chosen = choose_pages(page.url, state.get("links", ()), self.limits.pages - 1)
             others = self.visit.chosen
             await self._scroll(page)
@@ -246,6 +247,16 @@ class _Visitor:
             for _ in range(3):
                 await page.mouse.wheel(0, 900)
                 await asyncio.sleep(self.limits.settle_seconds / 6)
+
+
+async def _pictured(page: Page) -> bytes:
+    """Returns a picture of what the visitor sees, small enough for a message if that is possible."""
+    picture = b""
+    for quality in (70, 45, 20, 5):
+        picture = await page.screenshot(type="jpeg", quality=quality, timeout=10_000)
+        if len(picture) <= MOST_PICTURE_BYTES:
+            break
+    return picture
 
 
 def _raise_if_walled(start: str, url: str, response: Response | None, state: dict[str, Any]) -> None:

@@ -72,7 +72,7 @@ CASES = [
     Case(
         "project delete shop --yes", ("Deleted shop with 2 websites.",), then=("project list", "There are no projects")
     ),
-    Case("website list shop", ("shop.example.com\tyes\tno\tweb_",), lambda replies: replies[-1].data["websites"]),
+    Case("website list shop", ("shop.example.com\tyes\tyes\tweb_",), lambda replies: replies[-1].data["websites"]),
     Case(
         "website add shop b.example.com", ("Added b.example.com to shop.",), then=("website list shop", "b.example.com")
     ),
@@ -94,6 +94,22 @@ CASES = [
         "repo unlink acme/shop shop --yes",
         ("Unlinked acme/shop from shop.",),
         then=("repo list", "acme/shop\tmain\t\t"),
+    ),
+    Case("audit list", ("https://shop.example.com/\tpassed\t20", "\t\t\t{run}\t{audit}\n")),
+    Case("audit list --project {project}", ("{audit}\n",)),
+    Case(
+        "audit start www.example.com --schedule daily",
+        ("_assent-audit.www.example.com", "The run is pending. Follow it with `assent audit show run_"),
+        then=("audit list", "https://www.example.com/"),
+    ),
+    Case(
+        "audit show {run}",
+        (
+            "Website:\thttps://shop.example.com/",
+            "Outcome:\tpassed",
+            "Unpkg (analytics): before a choice, after acceptance",
+            "Passed: No findings on 1 page of shop.example.com.",
+        ),
     ),
     Case("scan list --repo shop", ("completed\tshop\tmain\t1f0c2b9e7\t5\tmanual\t", "{scan}\n", "{preview}\n")),
     Case("scan start acme/shop", ("The scan is being prepared.",)),
@@ -179,4 +195,4 @@ CASES = [
     Case("api DELETE /v1/webhook-endpoints/{webhook} -f dryRun=true", ('"deleted": true',)),
 ]
 # These have tests of their own.
-ELSEWHERE = {"audit", "login", "logout", "ci", "mcp", "scan local", "fix"}
+ELSEWHERE = {"audit local", "login", "logout", "ci", "mcp", "scan local", "fix"}

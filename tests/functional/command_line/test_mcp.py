@@ -16,7 +16,7 @@ from openassent_cli.mcp_server import server
 from tests.support.each import each
 from tests.support.world import ALL_SCOPES
 
-READING = {"scan_folder", "whoami", "projects", "vendors", "findings", "finding", "scans"}
+READING = {"scan_folder", "whoami", "projects", "vendors", "findings", "finding", "scans", "audits"}
 CHANGING = {"decide_vendor", "decide_finding", "open_issue", "start_scan", "unlock_scan"}
 
 Connect = Callable[..., "Assistant"]

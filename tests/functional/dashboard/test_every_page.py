@@ -17,6 +17,7 @@ from dashboard import navigation
 from tests.functional.dashboard.conftest import HOSTILE
 from tests.functional.projects.builders import make_project
 from tests.support.api import FORM, Reply
+from tests.support.audit_reports import complete_audit, finding
 from tests.support.audits import make_issue, make_scan
 from tests.support.browser import Browser, text_of
 from tests.support.cold_start import loaded_by
@@ -296,11 +297,13 @@ def test_every_link_of_a_member_leads_to_a_page(visitor, world, person):
     world.invitation(world.company(), person.email)
     repository = world.connected_repository(company)
     scan = make_scan(repository, issues=[make_issue(number) for number in range(1, 6)])
+    run = complete_audit(project, finding())
     own = f"/organizations/{company.slug}"
     shop = f"{own}/projects/{project.slug}"
     pages = {own, shop, f"{own}/projects/{repository.name}", f"{own}/scans/{scan.scan_id}", "/invitations/blocked"}
     pages |= {f"{own}/{page}" for page in ("settings", "delete", "keys", "members", "billing", "projects/new")}
-    pages |= {f"{shop}/{page}" for page in ("consent", "settings", "vendors", "delete")}
+    pages |= {f"{shop}/{page}" for page in ("consent", "settings", "vendors", "delete", "audits")}
+    pages |= {f"{shop}/audits/{run.audit_id}", f"{shop}/audits/{run.audit_id}/runs/{run.run_id}"}
     assert pages <= crawl(visitor)
 
 

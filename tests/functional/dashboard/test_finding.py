@@ -14,7 +14,9 @@ from controlplane.findings.items import Evidence, GithubIssue, InboxItem, Locked
 from controlplane.platform.core.ids import ProjectId
 from controlplane.platform.core.settings import settings
 from controlplane.platform.table.table import table
+from controlplane.projects.store import get_project
 from tests.functional.dashboard.conftest import HOSTILE, pages_in, pages_of
+from tests.support.audit_reports import complete_audit, finding
 from tests.support.browser import Browser, text_of
 from tests.support.calls import intercepted
 from tests.support.populated_organization import detection
@@ -216,6 +218,15 @@ class TestVendor:
         assert (vendor.state, vendor.decided_by) == (state, company.owner.user_id)
         assert inbox.get_item(seen.item_id).status == "resolved"
 
+    def test_on_a_finding_of_an_audit_it_resolves_that_of_the_vendor_too(self, visitor, company, seen):
+        audited = complete_audit(get_project(ProjectId.stored(seen.project_id)), finding("loads-after-refusal"))
+        item = inbox.get_item(audited.findings[0].item_id)
+        shown = text_of(visitor.get(path(company, item)))
+        assert "Caused by https://shop.example.com/app.js" in shown
+        assert "Vendor decisions" not in shown
+        visitor.press("Ignore")
+        assert [inbox.get_item(it.item_id).status for it in (item, seen)] == ["resolved"] * 2
+
 
 def test_a_member_sees_who_can_open_an_issue_and_decide_about_a_vendor(browser, world, company, item):
     vendor = RuntimeVendor(item.project_id, "segment", "Segment", "segment.com")
@@ -310,7 +321,7 @@ class TestList:
         [
             (
                 "rule",
-                {"A vendor": ["Beta", "Alpha"], "Vendors on websites": ["New vendor: Segment"], "Advisories": ["Old"]},
+                {"A vendor": ["Beta", "Alpha"], "Websites": ["New vendor: Segment"], "Advisories": ["Old"]},
             ),
             ("vendor", {"hotjar": ["Beta"], "segment": ["New vendor: Segment", "Alpha"], "No vendor": ["Old"]}),
             ("file", {"shop/a.html": ["Beta", "Alpha"], "No file": ["New vendor: Segment", "Old"]}),

@@ -8,6 +8,7 @@ import pytest
 
 from controlplane.access import web_session
 from controlplane.api_keys import store as api_keys
+from controlplane.audits import runs
 from controlplane.code_host import repositories
 from controlplane.code_host.items import Link
 from controlplane.feedback import store as feedback
@@ -36,6 +37,15 @@ _MESSAGE = "a message is sent after the transaction, and then its entry in the o
 # What the forms take that take more, and why. An entry must be current.
 EXCEPTIONS: dict[str, tuple[int, str]] = {
     "POST /check": (5, "it counts the address and all addresses, and takes and releases a slot"),
+    "POST /organizations/{organizationSlug}/projects/{projectSlug}/audits": (
+        9,
+        "a record makes it take effect once, it starts a run after the creation, and sends its message",
+    ),
+    "POST /organizations/{organizationSlug}/projects/{projectSlug}/audits/{auditId}/delete": (
+        5,
+        "the audit's schedule is read for its entry",
+    ),
+    "POST /organizations/{organizationSlug}/projects/{projectSlug}/audits/{auditId}/runs": (6, _MESSAGE),
     "POST /organizations/{organizationSlug}/repositories": (10, "it connects, creates, links, and scans, once"),
     "POST /organizations/new": (6, "a record makes it take effect once, and the account is read for its limit"),
     "POST /organizations/{organizationSlug}/inbox/{itemId}/comments": (
@@ -81,6 +91,8 @@ def addresses_of(made: PopulatedOrganization, invitation_id: str) -> list[str]:
         "repositoryId": made.repository.repository_id,
         "keyId": api_keys.list_keys(organization_id, 1, None).items[0].key_id,
         "scanId": made.scan.scan_id,
+        "auditId": made.audit_id,
+        "runId": runs.list_runs(made.project.project_id, made.audit_id, 1, None).items[0].run_id,
         "itemId": findings[0],
         "fileName": asset("css").name,
     }

@@ -21,6 +21,8 @@ WRITES = {
     "SCAN_QUEUE": 4,
     "SCAN_SCHEDULE": 4,
     "SNOOZES": 4,
+    "AUDIT_SCHEDULE": 4,
+    "AUDIT_WATCH": 4,
     "DELETIONS": 3,
     "LATEST_SCANS": 2,
     "ADVISORIES": 3,

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -45,8 +45,10 @@ class Priority(StrEnum):
 class Group(typer.Typer):
     """A group of commands. Each of them has the options of every command."""
 
-    def __init__(self) -> None:
-        super().__init__(cls=PlainGroup, no_args_is_help=True, add_completion=False, rich_markup_mode=None)
+    def __init__(self, **options: Any) -> None:
+        super().__init__(
+            **{"cls": PlainGroup, **options}, no_args_is_help=True, add_completion=False, rich_markup_mode=None
+        )
 
     def add(self, name: str, *examples: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
         """Adds a command. Returns the function unchanged. examples: command lines that its help shows."""

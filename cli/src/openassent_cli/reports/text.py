@@ -4,12 +4,12 @@ The worst are last, where a terminal stops. Texts that several findings share ar
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from openassent_analysis.working_tree import ReportedFinding
 from openassent_cli.invocation import invocation, note
 from openassent_cli.local import LocalReport
-from openassent_cli.output import counted, print_code, print_text
+from openassent_cli.output import by_priority, counted, heading, print_code, print_text
 from openassent_cli.printable import printable, printable_line
 
 # Of pygments, by extension. Everything else is markup.
@@ -22,7 +22,6 @@ _LANGUAGES = {
     "yaml": "yaml",
 }
 _SUPPRESSED_BY = {"comment": "comments", "rule": "rules that are off", "vendor": "accepted vendors"}
-STYLES = {"P0": "bold white on red", "P1": "bold red", "P2": "bold yellow", "P3": "bold blue"}
 
 
 def print_report(report: LocalReport) -> None:
@@ -42,11 +41,6 @@ def _said(reported: ReportedFinding) -> object:
     finding, fix = reported.finding, reported.fix
     texts = (finding.rule_id, finding.priority, finding.confidence, finding.title, finding.description)
     return (*texts, finding.remediation, fix and (fix.summary if fix.edits else fix.code))
-
-
-def by_priority(priorities: Iterable[str]) -> str:
-    """Returns how many there are of each priority: `1 P1, 2 P3`."""
-    return ", ".join(f"{number} {priority}" for priority, number in sorted(Counter(priorities).items()))
 
 
 def summary(report: LocalReport) -> str:
@@ -82,14 +76,13 @@ def _print_findings(group: Sequence[ReportedFinding]) -> None:
 
     reported = group[0]
     finding = reported.finding
-    style = STYLES.get(finding.priority, "bold")
-    heading = Text.assemble((f" {finding.priority} ", style), " ", (printable_line(finding.title), "bold"))
+    title = heading(finding.priority, finding.title)
     notes = [] if finding.confidence == "high" else [f"{finding.confidence} confidence"]
     if len(group) > 1:
         notes.append(counted(len(group), "place"))
     if notes:
-        heading.append(f"  ({', '.join(notes)})", style="dim")
-    print_text(heading)
+        title.append(f"  ({', '.join(notes)})", style="dim")
+    print_text(title)
     for place in (it.finding.location for it in group):
         print_text(Text(f"{printable_line(place.path)}:{place.start_line}:{place.start_column}", style="cyan"))
         print_code(place.snippet, _language(place.path), place.start_line)

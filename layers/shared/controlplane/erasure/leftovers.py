@@ -10,6 +10,7 @@ from contextlib import suppress
 from typing import Any, NamedTuple, Self
 
 from controlplane.api_keys.items import ApiKeyItem
+from controlplane.audits.items import AuditItem, RunItem
 from controlplane.code_host import installations, repositories
 from controlplane.code_host.repositories import NotLinked, UnknownRepository
 from controlplane.feedback import store as feedback
@@ -181,6 +182,15 @@ def remove_vendors(subject: Subject, after: str | None) -> str | None:
     return page.next_sk
 
 
+def remove_audit_runs(subject: Subject, after: str | None) -> str | None:
+    """Deletes the runs of website audits, each with its report and the entry that watches it."""
+    project_id = ProjectId.parse(subject.subject_id)
+    page = subject.page(keys.audit_run_prefix(project_id.local if project_id else ""), after)
+    runs = map(RunItem.from_item, page.items)
+    table.delete_all((key for run in runs for key in (run.watch_key, run.report_key, run.key)), Unrecorded.CLEANUP)
+    return page.next_sk
+
+
 def remove_slugs(subject: Subject, after: str | None) -> str | None:
     """Deletes the project's former slugs, except those that another project has claimed."""
     page = subject.page(keys.PROJECT_SLUG_PREFIX, after)
@@ -278,6 +288,15 @@ def release_installations(subject: Subject, after: str | None) -> str | None:
     return page.next_sk
 
 
+def remove_audits(subject: Subject, after: str | None) -> str | None:
+    """Deletes website audits with the entries of their schedules."""
+    page = subject.page(keys.AUDIT_PREFIX, after)
+    entries = (AuditItem.from_item(item).schedule_key for item in page.items)
+    table.delete_all((key for key in entries if key), Unrecorded.CLEANUP)
+    _delete(page.items)
+    return page.next_sk
+
+
 def remove_reports(subject: Subject, after: str | None) -> str | None:
     """Deletes the feedback that was sent with the organization's API keys."""
     return feedback.delete_reports_of(subject.organization_id, after)
@@ -314,6 +333,7 @@ OF_PROJECT: tuple[Step, ...] = (
     remove_inbox_items,
     remove_links,
     remove_vendors,
+    remove_audit_runs,
     remove_slugs,
 )
 OF_REPOSITORY: tuple[Step, ...] = (
@@ -333,6 +353,8 @@ OF_ORGANIZATION: tuple[Step, ...] = (
     remove_inbox_items,
     remove_repositories,
     release_installations,
+    remove_audits,
+    remove_audit_runs,
     remove_reports,
     remove_everything_else,
     # Last, because the steps before it end scans, which has entries.

@@ -8,6 +8,7 @@ from controlplane.findings.items import (
     SUMMARY_LENGTH,
     TITLE_LENGTH,
     URL_LENGTH,
+    AuditRun,
     Confidence,
     Evidence,
     LockedFindings,
@@ -40,9 +41,9 @@ def merge_evidence(pieces: Iterable[Evidence]) -> tuple[Evidence, ...]:
 
 
 class Resolution(NamedTuple):
-    """The scan that resolved an item, the time of its observation, and its attempt."""
+    """The scan that resolved an item, the time of its observation, and its attempt. scan_id: None for another run."""
 
-    scan_id: str
+    scan_id: str | None
     observed_at: str
     reason: str
     attempt: int = 0
@@ -72,6 +73,7 @@ class Discovery(NamedTuple):
     locked_findings: set if it announces locked findings instead of being one.
     repository_id: set for code findings and for advisories about packages of a repository.
     rule_id: set for code findings. Issues are opened only for these.
+    audit_run: set for findings of website audits.
     description, remediation, references: why it matters, how to fix it, and URLs with more information.
     """
 
@@ -101,6 +103,7 @@ class Discovery(NamedTuple):
     fix: Fix | None = None
     locked_findings: LockedFindings | None = None
     edition: str | None = None
+    audit_run: AuditRun | None = None
 
     @property
     def item_id(self) -> InboxItemId:
@@ -133,6 +136,7 @@ class Discovery(NamedTuple):
             "fix": to_map(self.fix) if self.fix else None,
             "lockedFindings": to_map(self.locked_findings) if self.locked_findings else None,
             "edition": self.edition,
+            "auditRun": to_map(self.audit_run) if self.audit_run else None,
         }
 
     def resolved_attributes(self) -> dict[str, Any]:

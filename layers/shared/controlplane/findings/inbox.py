@@ -95,7 +95,7 @@ def list_items(organization_id: str, status: Status | None, limit: int, after: s
 
     Eventually consistent. An item that changes during pagination moves to the front, which has already been read. The
     others keep their positions, so each is returned once. Takes a second round trip if the page has a runtime finding
-    whose vendor is too long for its position.
+    without a vendor, or whose vendor is too long for its position.
     """
     page = read_positions(organization_id, status, limit, after)
     return page._replace(items=complete(page.items))
@@ -132,7 +132,7 @@ def _list_of(organization_id: str, status: Status | None) -> tuple[str, Index]:
 
 
 def complete(items: list[InboxItem], *, with_code: bool = False) -> list[InboxItem]:
-    """Adds the vendors of runtime findings that are too long for a position.
+    """Adds the vendors of runtime findings that their positions lack.
 
     with_code: also add the repositories and vendors of code findings and advisories, which no position carries.
     """

@@ -60,6 +60,13 @@ class StatusChange(NamedTuple):
     scan_id: str | None = None
     until: str | None = None
 
+    @property
+    def resolver(self) -> str:
+        """The subject of a sentence about what resolved the item, if no person did. A run of an audit names itself."""
+        if self.scan_id is not None:
+            return "A scan"
+        return "An audit" if (self.reason or "").startswith("Run run_") else "A decision about its vendor"
+
 
 class Evidence(NamedTuple):
     """One piece of evidence for a finding: a place in code, an observed request, or a notice.
@@ -124,6 +131,13 @@ class RuntimeVendor(NamedTuple):
             return None
         vendor_id, domain, name = texts
         return cls(item["projectId"], vendor_id, name, domain)
+
+
+class AuditRun(NamedTuple):
+    """The latest run of a website audit that saw the finding."""
+
+    audit_id: str
+    run_id: str
 
 
 class VendorPlace(NamedTuple):
@@ -272,6 +286,8 @@ class InboxItem(StoredMap):
     confidence: Annotated[Confidence | None, SPARSE] = None
     fix: Annotated[Fix | None, SPARSE] = None
     locked_findings: Annotated[LockedFindings | None, SPARSE] = None
+    # Of a finding of a website audit.
+    audit_run: Annotated[AuditRun | None, SPARSE] = None
     # Oldest first.
     comments: Annotated[tuple[Comment, ...], SPARSE] = ()
     # The file that a code finding is about. In listed items, None if the position doesn't carry it.

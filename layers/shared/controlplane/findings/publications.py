@@ -79,12 +79,13 @@ def refresh_status(discovery: Discovery) -> list[Entry]:
 
 def withdraw(item_id: InboxItemId, resolution: Resolution) -> list[Entry]:
     """Resolves an open or accepted item that announces something, unless a later scan has announced it again."""
+    return _change_existing(item_id, lambda existing: withdraw_leg(existing, resolution))
 
-    def leg_of(existing: Mapping[str, Any]) -> Update | None:
-        is_due = existing["status"] in {"open", "accepted"} and existing["observedAt"] <= resolution.observed_at
-        return _resolve(existing, resolution) if is_due else None
 
-    return _change_existing(item_id, leg_of)
+def withdraw_leg(existing: Mapping[str, Any], resolution: Resolution) -> Update | None:
+    """Returns the write that resolves the item as `withdraw` does, or None."""
+    is_due = existing["status"] in {"open", "accepted"} and existing["observedAt"] <= resolution.observed_at
+    return _resolve(existing, resolution) if is_due else None
 
 
 def _change_existing(item_id: InboxItemId, leg_of: Callable[[Mapping[str, Any]], Update | None]) -> list[Entry]:

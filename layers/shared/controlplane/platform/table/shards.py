@@ -19,6 +19,9 @@ SCAN_WATCH = 64
 SCAN_QUEUE = 64
 # The same: a scheduled scan replaces its entry by the next one.
 SCAN_SCHEDULE = 64
+# The same for the schedules of website audits, and for the watches of their runs.
+AUDIT_SCHEDULE = 64
+AUDIT_WATCH = 64
 # A note is below 1 KB: its Put in a transaction takes 2 units and its Delete 1. 30,000 units, 469 a shard.
 DELETIONS = 64
 # A report's item in the day's partition is below 1 KB, because a longer report has its texts in a separate partition:

@@ -38,6 +38,7 @@ SCAN_REQUEST_PREFIX = "SCANREQ#"
 #  lockedFindings: {scanId: scn_2f…, newCount: 12, unlockCredits: 50},
 #  ruleId: null, description: …, remediation: …, references: […], evidence: [{…}],
 #  runtimeVendor: {projectId: prj_2f…, vendorId: segment, name: Segment, domain: segment.com},
+#  auditRun: {auditId: aud_2f…, runId: run_2f…},
 #  issueRefusal: {marker: 4f…, reason: issues-disabled, at: 2026-…},
 #  history: [{status: open, at: 2026-…}, {status: dismissed, at: 2026-…, by: usr_8k…, reason: …}],
 #  assignee: {userId: usr_8k…, since: 2026-…},

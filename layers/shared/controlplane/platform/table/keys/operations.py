@@ -104,6 +104,24 @@ def deletion(subject_id: str) -> Key:
 DELETIONS_PKS = tuple(f"DELETIONS#{shard}" for shard in range(shards.DELETIONS))
 
 
+# The next scheduled run of an audit. It has no effect if its time isn't in the audit's schedule anymore.
+# {pk: AUDITSCHEDULE#17, sk: 2026-03-04T05:16:00.000Z#aud_01j…, auditId: aud_01j…, projectId: prj_2f…}
+def scheduled_audit(at: str, audit_id: str) -> Key:
+    return Key(f"AUDITSCHEDULE#{shard_of(audit_id, shards.AUDIT_SCHEDULE)}", f"{at}#{audit_id}")
+
+
+AUDIT_SCHEDULE_PKS = tuple(f"AUDITSCHEDULE#{shard}" for shard in range(shards.AUDIT_SCHEDULE))
+
+
+# Makes the sweep end a run that has no report by that time.
+# {pk: AUDITWATCH#17, sk: 2026-03-04T05:16:07.000Z#run_2f…, runId: run_2f…, auditId: aud_01j…, projectId: prj_2f…}
+def audit_watch(at: str, run_id: str) -> Key:
+    return Key(f"AUDITWATCH#{shard_of(run_id, shards.AUDIT_WATCH)}", f"{at}#{run_id}")
+
+
+AUDIT_WATCH_PKS = tuple(f"AUDITWATCH#{shard}" for shard in range(shards.AUDIT_WATCH))
+
+
 # The position at which a sweep step ran out of time and its next run continues.
 # {pk: SWEEP#ResentMessages, sk: POSITION, partition: OUTBOX#17, after: 2026-03-04T05:06:07.000Z#01j…}
 def sweep_position(step: str) -> Key:
