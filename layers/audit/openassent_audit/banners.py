@@ -18,7 +18,7 @@ Choice = Literal["untouched", "refused", "accepted"]
 CHOICES: Final[tuple[Choice, ...]] = get_args(Choice)
 
 _PAUSE: Final = 0.15
-_FRAME_SECONDS: Final = 2
+_FRAME_SECONDS: Final = 15
 # They take a few seconds, and end by themselves if none of them knows the banner.
 _RULES_SECONDS: Final = 15
 _ACTIONS: Final = {"refused": "refuse", "accepted": "accept"}
@@ -42,8 +42,13 @@ class Banner:
 
 
 async def _evaluated(frame: Frame, code: str, argument: object = None) -> Any:
-    """Runs code in a frame. Raises TimeoutError, because one that may not load never gets a document."""
+    """Runs code in a frame. Raises TimeoutError if it doesn't answer."""
     return await asyncio.wait_for(frame.evaluate(code, argument), _FRAME_SECONDS)
+
+
+def _frames(page: Page) -> list[Frame]:
+    """Returns the frames that have a document. One that may not load, such as of a file, never gets one."""
+    return [it for it in page.frames if it.url][:20]
 
 
 def _argument(action: str) -> dict[str, Any]:
@@ -52,10 +57,10 @@ def _argument(action: str) -> dict[str, Any]:
 
 async def _in_frames(page: Page, action: str) -> dict[str, Any] | None:
     """Runs the script in each frame, until one returns something."""
-    for frame in page.frames[:20]:
+    for frame in _frames(page):
         try:
             found: dict[str, Any] | None = await _evaluated(frame, script("banner"), _argument(action))
-        except (Error, TimeoutError):  # the frame is gone, another page has come, or it has no document
+        except (Error, TimeoutError):  # the frame is gone, another page has come, or it is busy
             continue
         if found:
             return found
@@ -142,7 +147,7 @@ async def _by_rules(page: Page, choice: Choice, on_answer: Callable[[], None]) -
     run = _Rules(choice, rules, on_answer)
     try:
         await page.expose_binding(_BINDING, run.receive)
-        for frame in page.frames[:20]:
+        for frame in _frames(page):
             with contextlib.suppress(Error, TimeoutError):
                 await _evaluated(frame, code)
         await asyncio.wait_for(run.ended.wait(), _RULES_SECONDS)
