@@ -27,6 +27,15 @@ from tests.support.world import table_dump
 
 SEGMENT = "loaded-before-consent:segment"
 FIRST = "2026-03-04T05:06:10Z"
+# A browser opens the last one at evil.example.
+ADDRESSES = [
+    "javascript:alert(1)",
+    "https://",
+    "https:///x",
+    "https://[x",
+    "https://me@a.test/",
+    r"https://evil.example\.a.test",
+]
 
 
 class Audited(Intake):
@@ -283,7 +292,7 @@ class TestNotBelieved:
             {"findings": [finding(priority="P9")]},
             {"findings": [finding(vendorId="A#B")]},
             {"findings": [finding(evidence=finding()["evidence"] * 6)]},
-            {"findings": [finding(evidence=[finding()["evidence"][0] | {"page": "javascript:alert(1)"}])]},
+            *({"findings": [finding(evidence=[finding()["evidence"][0] | {"page": page}])]} for page in ADDRESSES),
             {"findings": [finding(subject=str(number)) for number in range(101)]},
             {"vendors": [vendor(), vendor()]},
             {"vendors": [vendor(str(number)) for number in range(201)]},
