@@ -13,7 +13,7 @@ from controlplane.audits.items import AuditItem, Proof, RunChanges, RunItem
 from controlplane.audits.kinds import KINDS
 from controlplane.findings import code_uses, vendors
 from controlplane.findings.code_uses import FoundVendor
-from controlplane.findings.items import CodeUse, VendorPlace
+from controlplane.findings.items import CodeUse, InboxItem, VendorPlace
 from controlplane.platform.queues.messages import Queue
 from controlplane.projects import changes
 from controlplane.projects import store as projects
@@ -183,7 +183,8 @@ class TestLaterRuns:
             assert audited.item["statusReason"] == f"Run {run.run_id} no longer sees it."
             assert run.changes == RunChanges(resolved_findings=(SEGMENT,))
         audited.complete(finding(), finishedAt=later(8))
-        assert audited.item["status"] == "open"
+        former = InboxItem.from_item(audited.item).former
+        assert (audited.item["status"], former and former.resolver) == ("open", "An audit" if is_gone else None)
 
     def test_changes_compare_with_the_last_run_that_was_not_blocked(self, audited):
         first = audited.complete(finding(), vendors=[vendor(), vendor("hotjar")])
