@@ -188,7 +188,7 @@ class _Completion:
             audit_id=run.audit_id,
             project_id=run.project_id,
             vendors=tuple(it.as_item() for it in report.vendors),
-            visits=report.visits.packed(),
+            visits=report.visits.packed,
             picture=report.picture,
         )
         event = events.entry(

@@ -9,6 +9,7 @@ import binascii
 import gzip
 import json
 import zlib
+from functools import cached_property
 from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import (
@@ -151,6 +152,7 @@ class Recorded(_Part):
     banner: Banner | None
     pages: tuple[Address, ...] = Field(max_length=10)
 
+    @cached_property
     def packed(self) -> str:
         """Returns what the report's item stores."""
         text = json.dumps(self.model_dump(mode="json", by_alias=True), separators=(",", ":"))
@@ -264,7 +266,7 @@ class WebsiteAuditReport(Message):
         if RunId.stored(self.run_id).organization_id != self.organization_id:
             raise PydanticCustomError("contradiction", "The run is of another organization.")
         vendors = json.dumps([it.model_dump() for it in self.vendors])
-        if len(self.visits.packed()) + len(self.picture or "") + len(vendors) > _MOST_STORED_BYTES:
+        if len(self.visits.packed) + len(self.picture or "") + len(vendors) > _MOST_STORED_BYTES:
             raise PydanticCustomError("too_long", "The report is too long.")
         return self
 
