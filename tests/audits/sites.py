@@ -342,8 +342,13 @@ SITES = {
         f"<script>new Worker(URL.createObjectURL(new Blob([\"fetch('{HOTJAR}',{{mode:'no-cors'}})\"])))</script>",
         "before:hotjar",
     ),
-    "made-up-source": Site(
-        f"<script>eval(\"fetch('{HOTJAR}',{{mode:'no-cors'}})//# sourceURL=http://[x\")</script>", "before:hotjar"
+    "made-up-addresses": Site(
+        '<img src="data:[x">'
+        + "".join(
+            f"<script>eval(\"fetch('{HOTJAR}',{{mode:'no-cors'}})//# sourceURL={it}\")</script>"
+            for it in ("http://[x", "https:?x", "https:///x", "https://a%5Cb/", "https://me@:80/", "http:x")
+        ),
+        "before:hotjar",
     ),
     "web-socket": Site("<script>new WebSocket('wss://ws.hotjar.com/api')</script>", "before:hotjar"),
     "own-redirect": Site('<img src="/go">', "before:meta-pixel"),

@@ -4,6 +4,7 @@ Values of cookies and storage are never kept, and addresses lose their query and
 """
 
 import math
+import re
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
@@ -20,6 +21,8 @@ _LONGEST_CHAIN: Final = 12
 # A visit runs in a private window, which has no cookies of third parties. An ordinary window stores them.
 _OF_PRIVATE_WINDOWS: Final = frozenset({"UserPreferences", "ThirdPartyPhaseout", "ThirdPartyBlockedInFirstPartySet"})
 _SCHEMES: Final = ("http://", "https://", "ws://", "wss://")
+# A script chooses its own address, which the intake refuses if it has no host.
+_SCRIPT: Final = re.compile(r"https?://(\w[\w.-]*|\[[0-9a-f:.]+\])(:\d*)?(/.*)?", re.DOTALL)
 # Google's hits and tags say in these parameters which consent they were sent with.
 _GOOGLE_CONSENT: Final = ("gcs", "gcd")
 
@@ -163,7 +166,7 @@ class Recorder:
     def finish(self) -> None:
         """Adds what only Playwright or the proxy saw: requests of workers, and those of a page that was left."""
         named = [it for it in self._elsewhere if it.kind != "unseen" and it.url not in self._seen]
-        hosts = {it.host for it in (*self.requests, *named)} | {urlsplit(url).hostname for url in self._seen}
+        hosts = {it.host for it in (*self.requests, *named)} | {split(url).hostname for url in self._seen}
         unseen = [it for it in self._elsewhere if it.kind == "unseen" and it.host not in hosts]
         self.requests = sorted([*self.requests, *named, *unseen], key=lambda it: it.at)
 
@@ -181,7 +184,7 @@ class Recorder:
             frames += stack.get("callFrames", ())
             stack = stack.get("parent")
         urls = [*(frame["url"] for frame in frames), initiator.get("url", "")]
-        chain = list(dict.fromkeys(bare(url) for url in urls if split(url).scheme in {"http", "https"}))
+        chain = list(dict.fromkeys(filter(_SCRIPT.fullmatch, map(bare, urls))))
         # What loaded the script that sent this one.
         if chain:
             chain += [url for url in self._chains.get(chain[-1], ()) if url not in chain]

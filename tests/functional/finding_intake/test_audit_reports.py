@@ -13,7 +13,7 @@ from controlplane.audits.items import AuditItem, Proof, RunChanges, RunItem
 from controlplane.audits.kinds import KINDS
 from controlplane.findings import code_uses, vendors
 from controlplane.findings.code_uses import FoundVendor
-from controlplane.findings.items import CodeUse, VendorPlace
+from controlplane.findings.items import CodeUse, InboxItem, VendorPlace
 from controlplane.platform.queues.messages import Queue
 from controlplane.projects import changes
 from controlplane.projects import store as projects
@@ -27,6 +27,15 @@ from tests.support.world import table_dump
 
 SEGMENT = "loaded-before-consent:segment"
 FIRST = "2026-03-04T05:06:10Z"
+# A browser opens the last one at evil.example.
+ADDRESSES = [
+    "javascript:alert(1)",
+    "https://",
+    "https:///x",
+    "https://[x",
+    "https://me@a.test/",
+    r"https://evil.example\.a.test",
+]
 
 
 class Audited(Intake):
@@ -174,7 +183,8 @@ class TestLaterRuns:
             assert audited.item["statusReason"] == f"Run {run.run_id} no longer sees it."
             assert run.changes == RunChanges(resolved_findings=(SEGMENT,))
         audited.complete(finding(), finishedAt=later(8))
-        assert audited.item["status"] == "open"
+        former = InboxItem.from_item(audited.item).former
+        assert (audited.item["status"], former and former.resolver) == ("open", "An audit" if is_gone else None)
 
     def test_changes_compare_with_the_last_run_that_was_not_blocked(self, audited):
         first = audited.complete(finding(), vendors=[vendor(), vendor("hotjar")])
@@ -283,7 +293,7 @@ class TestNotBelieved:
             {"findings": [finding(priority="P9")]},
             {"findings": [finding(vendorId="A#B")]},
             {"findings": [finding(evidence=finding()["evidence"] * 6)]},
-            {"findings": [finding(evidence=[finding()["evidence"][0] | {"page": "javascript:alert(1)"}])]},
+            *({"findings": [finding(evidence=[finding()["evidence"][0] | {"page": page}])]} for page in ADDRESSES),
             {"findings": [finding(subject=str(number)) for number in range(101)]},
             {"vendors": [vendor(), vendor()]},
             {"vendors": [vendor(str(number)) for number in range(201)]},

@@ -154,7 +154,7 @@ class _Completion:
     def withdraw(self, finding_ids: Sequence[str]) -> None:
         """Resolves the items of findings that are gone."""
         reason = f"Run {self.run_id} no longer sees it."
-        resolution = Resolution(None, self.report.at, reason)
+        resolution = Resolution(None, self.report.at, reason, run_id=self.run_id)
 
         def step(state: _State) -> _Step:
             changes = []
@@ -188,7 +188,7 @@ class _Completion:
             audit_id=run.audit_id,
             project_id=run.project_id,
             vendors=tuple(it.as_item() for it in report.vendors),
-            visits=report.visits.packed(),
+            visits=report.visits.packed,
             picture=report.picture,
         )
         event = events.entry(

@@ -177,12 +177,8 @@ class RunItem(StoredItem):
         at = ids.created_at(self.run_id.local) + LOST_AFTER_SECONDS
         return keys.audit_watch(clock.timestamp(at), self.run_id)
 
-    @property
-    def expiry(self) -> dict[str, int]:
-        return clock.expiry(settings.audit_run_retention_days, ids.created_at(self.run_id.local))
-
     def to_item(self) -> dict[str, Any]:
-        return {**StoredItem.to_item(self), **self.expiry}
+        return {**StoredItem.to_item(self), **_expiry(self.run_id)}
 
 
 class RunVendor(NamedTuple):
@@ -228,5 +224,8 @@ class ReportItem(StoredItem):
         return {"visits": [], "banner": None, "pages": [], **found}
 
     def to_item(self) -> dict[str, Any]:
-        expires = clock.expiry(settings.audit_run_retention_days, ids.created_at(self.run_id.local))
-        return {**StoredItem.to_item(self), **expires}
+        return {**StoredItem.to_item(self), **_expiry(self.run_id)}
+
+
+def _expiry(run_id: RunId) -> dict[str, int]:
+    return clock.expiry(settings.audit_run_retention_days, ids.created_at(run_id.local))

@@ -9,6 +9,7 @@ import binascii
 import gzip
 import json
 import zlib
+from functools import cached_property
 from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import (
@@ -25,7 +26,7 @@ from pydantic.alias_generators import to_camel
 from pydantic_core import PydanticCustomError
 
 from controlplane.audits.items import Outcome, ProofMethod, RunVendor
-from controlplane.findings.intake import Moment, ProjectText
+from controlplane.findings.intake import Moment, ProjectText, bare
 from controlplane.platform.core import clock
 from controlplane.platform.core.ids import ProjectId, RunId
 from controlplane.platform.core.priorities import Priority
@@ -55,13 +56,18 @@ def _of_run(text: str) -> str:
     return text
 
 
+def _address(text: str) -> str:
+    return bare(text) if text else text
+
+
 # No control characters, so that each stays on its line.
 _SHOWN = r"^[^\x00-\x1f\x7f-\x9f]*$"
 Name = Annotated[str, StringConstraints(max_length=300, pattern=_SHOWN)]
 Text = Annotated[str, StringConstraints(max_length=500, pattern=_SHOWN)]
 Title = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200, pattern=_SHOWN)]
-# Empty if the recorder doesn't know.
-Address = Annotated[str, StringConstraints(max_length=300, pattern=r"^((https?|wss?)://[^\x00-\x1f\x7f-\x9f]+)?$")]
+# Empty if the recorder doesn't know. A browser reads a backslash as the end of the host, unlike `urlsplit`.
+_ADDRESS = r"^((https?|wss?)://[^\x00-\x1f\x7f-\x9f/\\]+(/[^\x00-\x1f\x7f-\x9f]*)?)?$"
+Address = Annotated[str, StringConstraints(max_length=300, pattern=_ADDRESS), AfterValidator(_address)]
 VendorName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9._-]{1,100}$")]
 Number = Annotated[int, Field(strict=True, ge=0, le=2**31)]
 Texts = Annotated[dict[Name, Name], Field(max_length=20)]
@@ -146,6 +152,7 @@ class Recorded(_Part):
     banner: Banner | None
     pages: tuple[Address, ...] = Field(max_length=10)
 
+    @cached_property
     def packed(self) -> str:
         """Returns what the report's item stores."""
         text = json.dumps(self.model_dump(mode="json", by_alias=True), separators=(",", ":"))
@@ -259,7 +266,7 @@ class WebsiteAuditReport(Message):
         if RunId.stored(self.run_id).organization_id != self.organization_id:
             raise PydanticCustomError("contradiction", "The run is of another organization.")
         vendors = json.dumps([it.model_dump() for it in self.vendors])
-        if len(self.visits.packed()) + len(self.picture or "") + len(vendors) > _MOST_STORED_BYTES:
+        if len(self.visits.packed) + len(self.picture or "") + len(vendors) > _MOST_STORED_BYTES:
             raise PydanticCustomError("too_long", "The report is too long.")
         return self
 

@@ -41,15 +41,17 @@ def merge_evidence(pieces: Iterable[Evidence]) -> tuple[Evidence, ...]:
 
 
 class Resolution(NamedTuple):
-    """The scan that resolved an item, the time of its observation, and its attempt. scan_id: None for another run."""
+    """The scan that resolved an item, or the run of an audit, the time of its observation, and the scan's attempt."""
 
     scan_id: str | None
     observed_at: str
     reason: str
     attempt: int = 0
+    run_id: str | None = None
 
     def to_map(self) -> dict[str, Any]:
-        return {"scanId": self.scan_id, "observedAt": self.observed_at, "attempt": self.attempt}
+        of_run = {"runId": self.run_id} if self.run_id else {}
+        return {"scanId": self.scan_id, "observedAt": self.observed_at, "attempt": self.attempt, **of_run}
 
 
 def finding_item_id(organization_id: str, source: Source, *identity: str) -> InboxItemId:

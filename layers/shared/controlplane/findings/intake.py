@@ -43,7 +43,7 @@ MOST_ADDRESSES = 20
 _LABEL = "[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?"
 
 
-def _bare(address: str) -> str:
+def bare(address: str) -> str:
     """Returns the address without query and fragment, which may identify a person.
 
     Raises ValueError if it has credentials or no host.
@@ -71,7 +71,7 @@ Line = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=4_000)]
 # Published unchanged, because its query may identify a page or a document.
 Reference = Annotated[str, StringConstraints(pattern=r"^https?://[^\s]+$", max_length=2_000)]
-Address = Annotated[Reference, AfterValidator(_bare)]
+Address = Annotated[Reference, AfterValidator(bare)]
 # RFC 3339 with an offset. Times before the product existed are rejected as bogus.
 Moment = Annotated[AwareDatetime, Field(strict=True, ge=datetime(2020, 1, 1, tzinfo=UTC))]
 

@@ -48,7 +48,7 @@ class Comment(NamedTuple):
 
 
 class StatusChange(NamedTuple):
-    """A status of an item, its time, and who or what set it: a person, a scan, or neither if it was found.
+    """A status of an item, its time, and who or what set it: a person, a scan, or an audit, or none if it was found.
 
     until: when a dismissed item opens again.
     """
@@ -59,13 +59,14 @@ class StatusChange(NamedTuple):
     reason: str | None = None
     scan_id: str | None = None
     until: str | None = None
+    run_id: str | None = None
 
     @property
     def resolver(self) -> str:
-        """The subject of a sentence about what resolved the item, if no person did. A run of an audit names itself."""
+        """The subject of a sentence about what resolved the item, if no person did."""
         if self.scan_id is not None:
             return "A scan"
-        return "An audit" if (self.reason or "").startswith("Run run_") else "A decision about its vendor"
+        return "An audit" if self.run_id is not None else "A decision about its vendor"
 
 
 class Evidence(NamedTuple):
@@ -222,6 +223,7 @@ def history_of(item: Mapping[str, Any]) -> tuple[StatusChange, ...]:
         reason=item.get("statusReason"),
         scan_id=resolving_scan(item),
         until=item.get("dismissedUntil"),
+        run_id=(item.get("resolvedBy") or {}).get("runId"),
     )
     return (*(read_map(StatusChange, former) for former in item.get("history") or ()), current)
 
