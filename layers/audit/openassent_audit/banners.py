@@ -42,8 +42,12 @@ class Banner:
 
 
 async def _evaluated(frame: Frame, code: str, argument: object = None) -> Any:
-    """Runs code in a frame. Raises TimeoutError, because one that may not load never gets a document."""
-    return await asyncio.wait_for(frame.evaluate(code, argument), _FRAME_SECONDS)
+    """Runs code in a frame. Raises TimeoutError for one inside the page: if it may not load, it never gets a document.
+
+    The page itself has one, and may take longer while its scripts start.
+    """
+    async with asyncio.timeout(_FRAME_SECONDS if frame.parent_frame else None):
+        return await frame.evaluate(code, argument)
 
 
 def _argument(action: str) -> dict[str, Any]:
