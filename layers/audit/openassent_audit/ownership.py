@@ -60,11 +60,11 @@ async def find_proof(
     """
     if consent_url and _asks(audit, consent_url.rstrip("/")):
         return "consent"
-    with suppress(OSError, ValueError, TimeoutError):
+    with suppress(OSError, ValueError):
         async with asyncio.timeout(_SECONDS):
             if token in await lookup(f"_{brand}-audit.{audit.host}"):
                 return "dns"
-    with suppress(OSError, ValueError, TimeoutError, http.client.HTTPException):
+    with suppress(OSError, ValueError, http.client.HTTPException):
         async with asyncio.timeout(_SECONDS):
             path = f"/.well-known/{brand}-audit.txt"
             if token == await _read_file(audit.host, path, network, trusted or ssl.create_default_context()):
