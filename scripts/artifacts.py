@@ -31,8 +31,8 @@ DOCUMENTS = ("system/reference",)
 TEMPLATES = Path("dashboard/templates")
 TEMPLATE_CODE = Path("dashboard_templates")
 
-# Folders of code that only tests import, stale bytecode, and bills of materials of libraries.
-CLUTTER = frozenset({"tests", "analysis_testing", "__pycache__", "sboms"})
+# Folders of code that only tests import, and stale bytecode.
+CLUTTER = frozenset({"tests", "analysis_testing", "__pycache__"})
 # Files that no import reads, among them a reference of powertools that nothing serves.
 UNREAD = frozenset({"py.typed", "requirements.txt", "README.md", "swagger-ui-bundle.min.js", "swagger-ui.min.css"})
 
@@ -95,9 +95,7 @@ def prepare(build_dir: Path) -> None:
 
 def add_browser(packages: Path) -> None:
     """Add Chromium, as npm distributes it, and the catalog of the analysis, which this layer has without the rest."""
-    driver = packages / "playwright" / "driver"
-    (driver / "node").chmod(0o755)  # SAM unpacks wheels without the permissions of files
-    remove(driver / "package" / "lib" / "vite")  # windows for people
+    (packages / "playwright" / "driver" / "node").chmod(0o755)  # SAM unpacks wheels without the permissions of files
     shutil.copytree(
         ROOT / "layers" / "analysis" / "openassent_analysis", packages / "openassent_analysis", dirs_exist_ok=True
     )
@@ -257,7 +255,8 @@ def verified_wheels(architecture: str) -> Path:
     if complete.exists():
         return folder
     of_browser = [lock for lock in locks if lock.parent.name == "audit"]
-    for wanted, pinned in ((BROWSER_ARCHITECTURE, of_browser), (architecture, [*{*locks} - {*of_browser}])):
+    others = [lock for lock in locks if lock not in of_browser]
+    for wanted, pinned in ((BROWSER_ARCHITECTURE, of_browser), (architecture, others)):
         machine = {"arm64": "aarch64"}.get(wanted, wanted)
         target = ["--python-version", "3.13", "--implementation", "cp"]
         for version in ("2014", "_2_17", "_2_28", "_2_34"):  # 2.34 is the glibc of Lambda's Python 3.13

@@ -14,7 +14,7 @@ from controlplane.platform.table.stored import to_map
 AUDIT_ID = "aud_01kb2m3n4p5q6r7s8t"
 RUN_ID = "run_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"
 _WEBSITE_ID = "web_01kb2m3n4p5q6r7s8t"
-_TOKEN = "8c4f0b1e7d2a95364c1b7e90f3a2d586"  # noqa: S105 (an example of what is public)
+_PROOF = "8c4f0b1e7d2a95364c1b7e90f3a2d586"
 
 AuditId = Annotated[str, Field(description="The audit's ID.", examples=[AUDIT_ID])]
 RunId = Annotated[str, Field(description="The run's ID.", examples=[RUN_ID])]
@@ -62,11 +62,11 @@ class Ownership(Wire):
     """The proofs of ownership: a TXT record or a file. The page that loads the project's consent is another one."""
 
     dns_name: str = Field(description="The record's name.", examples=["_assent-audit.example.com"])
-    dns_value: str = Field(description="The record's text.", examples=[_TOKEN])
+    dns_value: str = Field(description="The record's text.", examples=[_PROOF])
     file_url: Url = Field(
         description="The file's address.", examples=["https://example.com/.well-known/assent-audit.txt"]
     )
-    file_content: str = Field(description="The file's content.", examples=[_TOKEN])
+    file_content: str = Field(description="The file's content.", examples=[_PROOF])
 
 
 class Audit(Wire):

@@ -310,6 +310,11 @@ SITES = {
         '<img src="https://ad.doubleclick.net/pixel">', "before:google-ads cookie:IDE@ad.doubleclick.net"
     ),
     "lives-longer": Site(table("30 days"), "longer:prefs", headers=[("set-cookie", f"prefs=big; Max-Age={YEAR}")]),
+    "lives-beyond-all-numbers": Site(
+        table("30 days") + table("1 day").replace("prefs", "*a" * 30),
+        "longer:prefs",
+        headers=[("set-cookie", f"prefs=big; Max-Age={'9' * 400}"), ("set-cookie", f"{'a' * 300}!=1")],
+    ),
     "lives-as-declared": Site(table("12 Monate"), headers=[("set-cookie", f"prefs=big; Max-Age={YEAR}")]),
     # How requests hide
     "beacon-on-unload": Site(

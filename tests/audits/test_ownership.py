@@ -82,6 +82,7 @@ class TestProof:
             ([f"{CONSENT}/configuration"], {}, "consent"),
             ([f"https://{HOST}/app.js {CONSENT}"], {}, "consent"),
             ([f"https://ads.example/ad.js {CONSENT}"], {}, None),
+            ([f"http://[x {CONSENT}"], {}, None),
             ([f"{CONSENT}-of-others", "https://api.assent.test/"], {}, None),
             ([], {"record": TOKEN}, "dns"),
             ([], {"record": f"{TOKEN}x"}, None),

@@ -17,7 +17,7 @@ from openassent_audit.words import words
 _DAY: Final = 86_400
 _LONG: Final = 30 * _DAY
 MOST_EVIDENCE: Final = 20
-_LIFETIME: Final = re.compile(r"(\d+(?:[.,]\d+)?)\s*([^\W\d_]{1,12})")
+_LIFETIME: Final = re.compile(r"(?<!\d)(\d+(?:[.,]\d+)?)\s*([^\W\d_]{1,12})")
 _COOKIE_NAME: Final = re.compile(r"[\w.*$<>{}\[\]-]{2,60}")
 _PLACEHOLDER: Final = re.compile(r"<[^>]*>|\{[^}]*\}|\[[^\]]*\]|\*+|#+|(?<=_)[xX]{2,}")
 _SIGNALS: Final = ("ad_storage", "analytics_storage")
@@ -167,15 +167,24 @@ def lifetime_in(text: str) -> float | None:
     return None
 
 
-def declared_lifetimes(rows: Iterable[Sequence[str]]) -> dict[str, float]:
+def _expression(name: str) -> re.Pattern[str]:
+    """Returns the expression of a declared name with placeholders.
+
+    Its groups are atomic, because a page can declare a name that would take longer than any audit (`*a*a*a*a`).
+    """
+    start, *others = map(re.escape, _PLACEHOLDER.split(name))
+    *inner, end = (rf"[\w.-]+?{it}" for it in others) if others else [""]
+    return re.compile("".join((start, *(f"(?>{it})" for it in inner), end)))
+
+
+def declared_lifetimes(rows: Iterable[Sequence[str]]) -> dict[re.Pattern[str], float]:
     """Returns the lifetimes that the rows of a table state, in seconds, by the expression of the cookie's name."""
-    found: dict[str, float] = {}
+    found: dict[re.Pattern[str], float] = {}
     for cells in rows:
         name = next((it for it in cells if _COOKIE_NAME.fullmatch(it)), None)
         lifetime = next(filter(None, map(lifetime_in, (it for it in cells if it != name))), None)
         if name and lifetime:
-            parts = map(re.escape, _PLACEHOLDER.split(name))
-            found.setdefault(r"[\w.-]+".join(parts), lifetime)
+            found.setdefault(_expression(name), lifetime)
     return found
 
 
@@ -184,7 +193,7 @@ def _lifetimes(visits: Sequence[Visit]) -> Iterator[Finding]:
     found: dict[str, tuple[float, list[Proof]]] = {}
     for visit in visits:
         for cookie in visit.cookies:
-            stated = next((it for name, it in declared.items() if re.fullmatch(name, cookie.name)), None)
+            stated = next((it for name, it in declared.items() if name.fullmatch(cookie.name)), None)
             # A tenth and a day for rounding, and for time zones.
             if stated and cookie.lifetime_seconds and cookie.lifetime_seconds > stated * 1.1 + _DAY:
                 found.setdefault(pattern_of(cookie.name), (stated, []))[1].append(_proof(cookie, visit))

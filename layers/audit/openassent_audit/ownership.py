@@ -18,6 +18,7 @@ from urllib.parse import SplitResult, urlsplit
 from openassent_audit.limits import Limits
 from openassent_audit.network import Network
 from openassent_audit.proxy import Proxy
+from openassent_audit.recording import split
 from openassent_audit.report import Audit
 from openassent_audit.sites import same_site
 
@@ -59,11 +60,11 @@ async def find_proof(
     """
     if consent_url and _asks(audit, consent_url.rstrip("/")):
         return "consent"
-    with suppress(OSError, ValueError, TimeoutError):
+    with suppress(OSError, ValueError):
         async with asyncio.timeout(_SECONDS):
             if token in await lookup(f"_{brand}-audit.{audit.host}"):
                 return "dns"
-    with suppress(OSError, ValueError, TimeoutError, http.client.HTTPException):
+    with suppress(OSError, ValueError, http.client.HTTPException):
         async with asyncio.timeout(_SECONDS):
             path = f"/.well-known/{brand}-audit.txt"
             if token == await _read_file(audit.host, path, network, trusted or ssl.create_default_context()):
@@ -74,7 +75,7 @@ async def find_proof(
 def _asks(audit: Audit, base: str) -> bool:
     """Returns whether the website's own code makes such a request. That of an advertisement proves nothing."""
     found = (it for visit in audit.visits for it in visit.requests if f"{it.url}/".startswith(f"{base}/"))
-    return any(it.chain and all(same_site(urlsplit(by).hostname or "", audit.host) for by in it.chain) for it in found)
+    return any(it.chain and all(same_site(split(by).hostname or "", audit.host) for by in it.chain) for it in found)
 
 
 async def _read_file(host: str, path: str, network: Network, trusted: ssl.SSLContext) -> str | None:

@@ -18,6 +18,10 @@ from playwright.async_api import BrowserContext, Page, Request
 # Bits of a value's letters above which it looks like an identifier, and not like a setting.
 _IDENTIFYING_BITS: Final = 40
 _LONGEST_CHAIN: Final = 12
+# As many cookies as Chromium keeps. A page can set and store any number.
+_MOST_STORED: Final = 3_300
+# A page can ask for ages beyond all numbers.
+_LONGEST_SECONDS: Final = 10**12
 # A visit runs in a private window, which has no cookies of third parties. An ordinary window stores them.
 _OF_PRIVATE_WINDOWS: Final = frozenset({"UserPreferences", "ThirdPartyPhaseout", "ThirdPartyBlockedInFirstPartySet"})
 _SCHEMES: Final = ("http://", "https://", "ws://", "wss://")
@@ -209,11 +213,15 @@ class Recorder:
         sent = hops[min(self._answered[key], len(hops) - 1)]
         self._answered[key] += 1
         for line in lines:
+            if len(self.cookies) >= _MOST_STORED:
+                return
             cookie = _parsed(line, sent, self.now, after_choice=self.after_choice)
             if cookie is not None:
                 self.cookies.setdefault((cookie.name, cookie.domain, cookie.path), cookie)
 
     def _stored(self, event: dict[str, Any]) -> None:
+        if len(self.storage) >= _MOST_STORED:
+            return
         place = event["storageId"]
         origin = place.get("securityOrigin") or place.get("storageKey", "")
         kind = "local" if place["isLocalStorage"] else "session"
@@ -244,7 +252,7 @@ def _parsed(line: str, sent: Sent, now: int, *, after_choice: bool) -> Cookie | 
     lifetime: int | None = None
     try:
         if "max-age" in named:
-            lifetime = int(named["max-age"])
+            lifetime = min(int(named["max-age"]), _LONGEST_SECONDS)
         elif "expires" in named:
             lifetime = int(parsedate_to_datetime(named["expires"]).timestamp() - time.time())
     except (ValueError, TypeError, OverflowError):

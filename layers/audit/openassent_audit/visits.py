@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import re
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -36,10 +37,11 @@ _STATE: Final = {
     "links": [{"url": "", "text": ""}],
     "title": "",
     "text": "",
-    "password": False,
+    "asksToSignIn": False,
     "length": 0,
 }
 _SHORT_TEXT: Final = 700
+_FAILED_CONNECTION: Final = re.compile(r"^Page\.goto: net::(ERR_[A-Z_]+) at .*$")
 _LINGER: Final = 0.3
 _REPORT_SECONDS: Final = 1
 
@@ -104,7 +106,7 @@ async def make_visit(
         if not halt.done():
             if isinstance(error, Blocked):
                 raise
-            raise Blocked("unreachable", f"The browser ended the visit: {_first_line(error)}") from error
+            raise Blocked("unreachable", f"The browser ended the visit: {_reason(error)}") from error
     finally:
         browser.remove_listener("disconnected", lose)
         recorder.finish()
@@ -130,8 +132,10 @@ async def _run(work: Coroutine[Any, Any, None], halt: asyncio.Future[str], secon
         await asyncio.gather(task, return_exceptions=True)
 
 
-def _first_line(error: Error) -> str:
-    return str(error.message).partition("\n")[0].strip()
+def _reason(error: Error) -> str:
+    """Returns Chromium's name of a failed connection, or the first line of another message."""
+    line = str(error.message).partition("\n")[0].strip()
+    return _FAILED_CONNECTION.sub(r"\1", line)
 
 
 @asynccontextmanager
@@ -207,7 +211,7 @@ class _Visitor:
             raise Blocked("timeout", message) from None
         except Error as error:
             refused = next(iter(self.proxy.refused.values()), "")
-            reason = f"it isn't reachable from the internet ({refused})" if refused else _first_line(error)
+            reason = f"it isn't reachable from the internet ({refused})" if refused else _reason(error)
             raise Blocked("unreachable", f"The website can't be opened: {reason}.") from None
         if not same_site(urlsplit(page.url).hostname or "", urlsplit(url).hostname or ""):
             raise Blocked("answer", f"The website redirects to another one: {bare(page.url)}.")
@@ -267,7 +271,7 @@ def _raise_if_walled(start: str, url: str, response: Response | None, state: dic
     is_short = state.get("length", 0) < _SHORT_TEXT
     if "cf-mitigated" in headers or (is_short and expression("bot_walls").search(text)):
         raise Blocked("bot-protection", "The website shows bot protection instead of its page.")
-    if status == 401 or (state.get("password") and urlsplit(url).path != (urlsplit(start).path or "/")):
+    if status == 401 or (state.get("asksToSignIn") and urlsplit(url).path != (urlsplit(start).path or "/")):
         raise Blocked("login", "The website asks visitors to sign in.")
     if status in {403, 429}:
         raise Blocked("bot-protection", f"The website refuses the visit, with the status {status}.")

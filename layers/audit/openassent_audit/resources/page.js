@@ -24,7 +24,7 @@ async ({ host }) => {
     .map((row) => [...row.cells].map((it) => it.innerText.trim().slice(0, 200)));
   return {
     commands, tcf, rows, links: links.slice(0, 500), title: document.title.slice(0, 200),
-    text: (document.body?.innerText ?? "").slice(0, 3000), password: !!document.querySelector("input[type=password]"),
+    text: (document.body?.innerText ?? "").slice(0, 3000), asksToSignIn: !!document.querySelector("input[type=password]"),
     length: (document.body?.innerText ?? "").length,
   };
 }
