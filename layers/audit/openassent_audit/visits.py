@@ -41,7 +41,7 @@ _STATE: Final = {
 }
 _SHORT_TEXT: Final = 700
 _LINGER: Final = 0.3
-_REPORT_SECONDS: Final = 1
+_REPORT_SECONDS: Final = 3
 
 
 class Blocked(Exception):
