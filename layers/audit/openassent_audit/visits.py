@@ -43,7 +43,7 @@ _STATE: Final = {
 _SHORT_TEXT: Final = 700
 _FAILED_CONNECTION: Final = re.compile(r"^Page\.goto: net::(ERR_[A-Z_]+) at .*$")
 _LINGER: Final = 0.3
-_REPORT_SECONDS: Final = 1
+_REPORT_SECONDS: Final = 3
 
 
 class Blocked(Exception):
