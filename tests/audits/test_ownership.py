@@ -17,7 +17,7 @@ from openassent_audit.ownership import find_proof, read_answer, read_texts
 from openassent_audit.recording import Sent
 from openassent_audit.vendors import Parties
 from openassent_audit.visits import Visit
-from tests.audits.test_website_audits import PUBLIC, Internet, certified
+from tests.audits.internet import PUBLIC, Internet, certified
 from tests.support.each import each
 
 TOKEN, HOST = "3f8k2m9q7r1s5t6v", "localhost"  # the name in the tests' certificate

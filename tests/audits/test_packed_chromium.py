@@ -14,8 +14,9 @@ from openassent_audit import audit_website
 from openassent_audit.browser import Chromium, started_browser
 from openassent_audit.packed import unpack
 from scripts import artifacts
+from tests.audits.internet import internet
 from tests.audits.sites import SITES
-from tests.audits.test_website_audits import QUICK, internet
+from tests.audits.test_website_audits import QUICK
 from tests.support.missing import is_missing
 
 # Installs a filter of system calls (seccomp), and becomes Chromium. The filter refuses, with EPERM, prctl, ptrace, and
