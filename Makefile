@@ -5,7 +5,7 @@ PYTHON_FILES := conftest.py functions layers cli local ops scripts tests benchma
 # These aren't deployed. They run other programs (B404, B603) and contain sample secrets (B105); ruff's more precise
 # versions of these rules apply to them.
 RISKY_TOOLS := cli/src/openassent_cli local ops scripts benchmarks tools
-export PYTHONPATH := functions:layers/shared:layers/analysis:cli/src:.
+export PYTHONPATH := functions:layers/shared:layers/analysis:layers/audit:cli/src:.
 export SAM_CLI_TELEMETRY := 0
 # Without compiled modules, every process of the tests would compile the product again.
 unexport PYTHONDONTWRITEBYTECODE
@@ -13,15 +13,18 @@ unexport PYTHONDONTWRITEBYTECODE
 REFERENCE := functions/system/reference/index.html
 # The generated modules of the SDK, represented by the one that is written last.
 SDK := cli/src/openassent/models.py
+# The rules that answer banners of websites, represented by their license. Without npm, audits do without them, and
+# what is built has no browser for them.
+AUTOCONSENT := layers/audit/openassent_audit/resources/autoconsent/LICENSE
 # What the wheel of the command line is made of.
-WHEEL_SOURCES := $(shell find cli/src layers/analysis/openassent_analysis cli/README.md cli/pyproject.toml LICENSE -type f -not -name '*.pyc')
+WHEEL_SOURCES := $(shell find cli/src layers/analysis/openassent_analysis layers/audit/openassent_audit cli/README.md cli/pyproject.toml LICENSE -type f -not -name '*.pyc')
 .DEFAULT_GOAL := help
-.PHONY: help tools run reset test test-analysis test-cli races conformance linear nightly mutate lagging models fuzz lint template check build cli typescript e2e browser bench accuracy deploy release publish openapi sdk lock format audit licenses sbom
+.PHONY: help tools run reset test test-analysis test-cli races conformance linear nightly mutate lagging models fuzz lint template check build cli typescript e2e browser websites bench accuracy deploy release publish openapi sdk lock format audit licenses sbom
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-run: .venv/.ready .tools/sam/.ready .tools/ministack/.ready $(REFERENCE) ## Run the whole stack on this machine, with demo data (PORT=3000)
+run: .venv/.ready .tools/sam/.ready .tools/ministack/.ready $(REFERENCE) $(AUTOCONSENT) ## Run the whole stack on this machine, with demo data (PORT=3000)
 	@.venv/bin/python -m local
 
 reset: ## Delete the local stack's data and credentials
@@ -74,10 +77,10 @@ lint: .venv/.ready node_modules/.ready .tools/supply/.ready $(SDK) ## Check styl
 	@.venv/bin/ruff check $(wildcard $(PYTHON_FILES))
 	@.venv/bin/ruff format --check $(wildcard $(PYTHON_FILES))
 	@.venv/bin/mypy
-	@.venv/bin/mypy --python-version 3.11 layers/analysis cli/src
+	@.venv/bin/mypy --python-version 3.11 layers/analysis layers/audit cli/src
 	@.venv/bin/lint-imports
 	@.venv/bin/python -m scripts.language
-	@.tools/supply/bin/bandit -q -r functions layers/shared layers/analysis/openassent_analysis cli/src/openassent
+	@.tools/supply/bin/bandit -q -r functions layers/shared layers/analysis/openassent_analysis layers/audit/openassent_audit cli/src/openassent
 	@.tools/supply/bin/bandit -q -r $(wildcard $(RISKY_TOOLS)) --skip B101,B105,B404,B603
 	@$(MAKE) --no-print-directory licenses >/dev/null
 	@.venv/bin/python -m scripts.openapi --check
@@ -92,19 +95,22 @@ format: .venv/.ready ## Format the code as make lint expects it
 	@.venv/bin/ruff check --fix $(wildcard $(PYTHON_FILES))
 	@.venv/bin/ruff format $(wildcard $(PYTHON_FILES))
 
-cli: .tools/cli/.installed ## Build the wheel of the command line and the Python SDK into dist/
+cli: .tools/cli/.installed ## Build the wheel of the command line and the Python SDK, and the GitHub Action, into dist/
 
 typescript: node_modules/.ready ## Build the npm package of the TypeScript client into dist/
 	@mkdir -p dist && cd clients/typescript && npm pack --silent --pack-destination ../../dist
 
-build: .tools/sam/.ready .venv/.ready $(REFERENCE) ## Build the deployable artifacts into .aws-sam/ (ARCHITECTURE=x86_64: for it)
+build: .tools/sam/.ready .venv/.ready $(REFERENCE) $(AUTOCONSENT) ## Build the deployable artifacts into .aws-sam/ (ARCHITECTURE=x86_64: for it)
 	@scripts/build $(if $(ARCHITECTURE),--architecture $(ARCHITECTURE))
 
-e2e: .venv/.ready .tools/ministack/.ready .tools/sam/.ready .tools/lambda/.ready $(REFERENCE) ## Build, deploy to a local AWS, and test the deployment
+e2e: .venv/.ready .tools/ministack/.ready .tools/sam/.ready .tools/lambda/.ready $(REFERENCE) $(AUTOCONSENT) ## Build, deploy to a local AWS, and test the deployment
 	@.venv/bin/python -m pytest -m e2e tests/e2e
 
 browser: .venv/.ready .tools/sam/.ready .tools/ministack/.ready .tools/cli/.installed node_modules/.ready $(REFERENCE) ## Test the pages in Chromium, and the command line in a terminal
 	@.venv/bin/python -m pytest -m browser tests/browser
+
+websites: .venv/.ready node_modules/.ready $(AUTOCONSENT) ## Audit small websites with a known truth, and try to break out of an audit
+	@$(NICE) .venv/bin/python -m pytest tests/audits
 
 bench: .venv/.ready .tools/sam/.ready node_modules/.ready $(REFERENCE) ## Measure: ratios, round trips and capacity units per operation
 	@.venv/bin/python -m benchmarks
@@ -127,7 +133,7 @@ publish: build ## Keep the build of the release that is checked out, so that it 
 # Licenses that a hosted service may build on without obligations to its users, as the packages spell them.
 LICENSES := Apache-2.0;Apache Software License;BSD-3-Clause;BSD License;ISC;MIT;MIT License;MIT-0
 LICENSES := $(LICENSES);MIT No Attribution License (MIT-0);MPL-2.0;Mozilla Public License 2.0 (MPL 2.0);PSF-2.0
-LICENSES := $(LICENSES);Apache-2.0 OR BSD-3-Clause
+LICENSES := $(LICENSES);Apache-2.0 OR BSD-3-Clause;MIT AND PSF-2.0
 DEPLOYED := $(wildcard layers/*/requirements.txt functions/*/requirements.txt)
 
 licenses: .venv/.ready .tools/supply/.ready ## List the license of each deployed package; fail if one isn't allowed
@@ -155,7 +161,7 @@ $(SDK): docs/openapi.json $(wildcard cli/src/openassent/_async/*.py scripts/sdk/
 	@.tools/sdk/bin/python -m scripts.sdk
 
 # Without Redoc, the page lists its files, which is enough for `make test`, and npm isn't needed.
-$(REFERENCE): docs/openapi.json docs/errors.md $(wildcard scripts/reference/*.* scripts/reference/templates/*) \
+$(REFERENCE): docs/openapi.json docs/errors.md docs/webhooks.md $(wildcard docs/guides/* scripts/reference/*.* scripts/reference/templates/*) \
 		layers/shared/controlplane/platform/core/plans.py layers/shared/controlplane/platform/core/scopes.py .venv/.ready \
 		$(wildcard layers/analysis/openassent_analysis/resources/rules/*/*.yml) \
 		$(if $(filter test,$(MAKECMDGOALS)),,node_modules/.ready)
@@ -169,11 +175,12 @@ TOOLS := ministack sam conformance checkov lambda sdk supply
 
 lock: .tools/uv/.ready ## Update the hashed pins from pyproject.toml, requirements/*.in, and package.json (UPGRADE=1: newest)
 	@$(LOCK) pyproject.toml -o layers/shared/requirements.txt
-	@for lock in layers/analysis/requirements.txt functions/*/requirements.txt; do \
+	@for lock in layers/analysis/requirements.txt layers/audit/requirements.txt functions/*/requirements.txt; do \
 		$(LOCK) --group pyproject.toml:$$(basename $$(dirname $$lock)) -c layers/shared/requirements.txt -o $$lock || exit 1; \
 	done
 	@$(LOCK) pyproject.toml --group dev $(addprefix -c ,$(DEPLOYED)) -o requirements/dev.txt
 	@$(LOCK) cli/pyproject.toml --all-extras requirements/cli.in -o requirements/cli.txt
+	@$(LOCK) cli/pyproject.toml --extra scan -c requirements/cli.txt -o requirements/action.txt
 	@for tool in uv $(TOOLS); do \
 		$(LOCK) requirements/$$tool.in -o requirements/$$tool.txt || exit 1; \
 	done
@@ -192,14 +199,20 @@ lock: .tools/uv/.ready ## Update the hashed pins from pyproject.toml, requiremen
 $(patsubst %,.tools/%/.ready,cli $(TOOLS)): .tools/%/.ready: requirements/%.txt .tools/uv/.ready .tools/%/bin/python
 	@scripts/environment .tools/$* requirements/$*.txt
 
-.tools/cli/.installed: .tools/cli/.ready pyproject.toml $(WHEEL_SOURCES) $(SDK)
+.tools/cli/.installed: .tools/cli/.ready pyproject.toml action.yml requirements/action.txt scripts/action $(WHEEL_SOURCES) $(SDK) | $(AUTOCONSENT)
 	@rm -f dist/openassent-*.whl
 	@mkdir -p cli/man
 	@.tools/cli/bin/python -m openassent_cli.manual >cli/man/assent.1
 	@cd cli && ../.tools/cli/bin/hatchling build -t wheel -d ../dist >/dev/null
+	@scripts/action
 	@.tools/uv/bin/uv pip install --python .tools/cli/bin/python --quiet --offline --no-deps --reinstall dist/openassent-*.whl
 	@touch $@
 
-# Redoc, axe, the linters of docs/openapi.json, and the race tests' engine, which doesn't exist for every platform.
+# Redoc, axe, the linters of docs/openapi.json, the browser of audits on Lambda, and the race tests' engine, which
+# doesn't exist for every platform.
 node_modules/.ready: package-lock.json
 	@scripts/npm-tools
+
+$(AUTOCONSENT): node_modules/.ready
+	@cd node_modules/@duckduckgo/autoconsent 2>/dev/null || exit 0; mkdir -p $(CURDIR)/$(@D); \
+		cp dist/autoconsent.playwright.js rules/rules.json LICENSE $(CURDIR)/$(@D)

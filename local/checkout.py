@@ -24,7 +24,7 @@ _STOP_TIMEOUT_SECONDS = 30
 HOST = "127.0.0.1"
 
 # The import path of every function: its own package, and the layers.
-SOURCES = ("functions", "layers/shared", "layers/analysis")
+SOURCES = ("functions", "layers/shared", "layers/analysis", "layers/audit")
 
 
 class AlreadyRunning(Exception):

@@ -3,7 +3,9 @@
 Everything is created in an empty table, through the same code as the product's operations.
 """
 
+import gzip
 import json
+from base64 import b64encode
 from collections import Counter
 from dataclasses import replace
 from hashlib import sha256
@@ -14,11 +16,11 @@ from typing import Any
 import yaml
 
 from controlplane.api_keys import store as api_keys
+from controlplane.audits import store as audits
 from controlplane.billing import store as billing
 from controlplane.code_host import repositories
 from controlplane.code_host.items import HostedRepository, Link, RepositoryItem
 from controlplane.findings import publications
-from controlplane.findings.intake import ACCEPTED
 from controlplane.organizations import invitations
 from controlplane.organizations import store as organizations
 from controlplane.people import tokens as user_tokens
@@ -29,7 +31,7 @@ from controlplane.platform.core.settings import settings
 from controlplane.platform.queues import outbox
 from controlplane.platform.queues.sweep_runs import SweepRun
 from controlplane.platform.table.leases import Lease
-from controlplane.projects import audits
+from controlplane.platform.table.table import table
 from controlplane.projects import store as projects
 from controlplane.projects.items import Address, ProjectItem
 from controlplane.projects.origins import parse_origin
@@ -38,7 +40,7 @@ from controlplane.scans.findings import FindingItem, Location
 from controlplane.scans.history import HistoryItem, put_history
 from controlplane.scans.items import Coverage, CoveredKind, ScanItem
 from controlplane.scans.reads import Inventory, UsedVendor, VendorPackage, stored_leg
-from finding_intake.service import process_finding
+from finding_intake.service import ACCEPTED, process_finding
 from local.github import setup
 from ops import members
 from sweeper.advisories import match_advisories
@@ -47,6 +49,8 @@ _DATA = Path(__file__).with_name("demo.yaml")
 _TOKEN_LIFE_SECONDS = 3650 * 86_400
 _LEASE_SECONDS = 60
 _COMMIT = "5e0d3a7c" * 5
+# What the described cookies have in common.
+_COOKIE = {"path": "/", "secure": True, "httpOnly": False, "sameSite": "Lax", "setBy": "", "identifies": False}
 _FILE = "src/legacy/pixels.js"
 
 
@@ -80,7 +84,7 @@ def create_demo(base_url: str) -> dict[str, Any]:
 
 
 def _create_project(organization_id: str, described: dict[str, Any]) -> ProjectItem:
-    """Creates the project, with an audit of its first website that has passed once."""
+    """Creates the project, with an audit of its first website."""
     origins = [parse_origin(website) for website in described["websites"]]
     project = projects.create_project(
         organization_id,
@@ -89,9 +93,8 @@ def _create_project(organization_id: str, described: dict[str, Any]) -> ProjectI
         addresses=[Address(origin.origin, origin.kind) for origin in origins],
         branding=settings.service_brand,
     )
-    audit = audits.create_audit(project.project_id, project.websites[0].website_id, every_days=7)
-    audits.record_run(project.project_id, audit.audit_id, "passed")
-    return project
+    audits.create_audit(project, project.websites[0].website_id, "weekly")
+    return projects.get_project(project.project_id)
 
 
 def _fill(data: dict[str, Any], project: ProjectItem, owner: UserItem, base_url: str) -> str:
@@ -106,6 +109,7 @@ def _fill(data: dict[str, Any], project: ProjectItem, owner: UserItem, base_url:
     detected = {"kind": "runtime-vendor-detection", "projectId": project_id, "observedAt": project.created_at}
     for detection in data["detections"]:
         _receive({**detected, **detection})
+    _run_audit(project, data["audit"])
     hosted = HostedRepository(
         installation_id=setup.installation_id(setup.DEMO_OWNER),
         owner=setup.DEMO_OWNER,
@@ -123,6 +127,25 @@ def _fill(data: dict[str, Any], project: ProjectItem, owner: UserItem, base_url:
 def _receive(message: dict[str, Any]) -> None:
     """Processes a message of the intake, without its queue."""
     process_finding(ACCEPTED.validate_json(json.dumps({"version": 1, **message})))
+
+
+def _run_audit(project: ProjectItem, described: dict[str, Any]) -> None:
+    """Writes a run of the project's audit with that report, without a message to the worker."""
+    (audit,) = audits.list_audits(project.project_id, 1, None).items
+    run = audits.new_run(audit, "manual")
+    legs, message, record = audits.starting(audit, run)
+    table.transact(legs, record)
+    outbox.delete_entry(message)
+    recorded = described.pop("recorded")
+    for visit in recorded["visits"]:
+        visit |= {"halted": None, "tcf": None, "refused": {}, "consentMode": [], "pages": recorded["pages"]}
+        visit |= {"requestCount": len(visit["requests"])}
+        usual = {"page": recorded["pages"][0], "at": 300}
+        visit["requests"] = [{**usual, **it} for it in visit["requests"]]
+        visit["cookies"] = [{**usual, **_COOKIE, "pattern": it["name"], **it} for it in visit["cookies"]]
+    packed = b64encode(gzip.compress(json.dumps(recorded).encode())).decode()
+    of_run = {"runId": run.run_id, "auditId": run.audit_id, "projectId": run.project_id, "claim": run.claim}
+    _receive({"kind": "website-audit-report", **of_run, **described, "visits": packed, "finishedAt": run.created_at})
 
 
 def _create_scans(repository: RepositoryItem, described: list[dict[str, str]], requested_by: str) -> None:

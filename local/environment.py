@@ -5,7 +5,7 @@ import secrets
 from collections.abc import MutableMapping
 from typing import Any
 
-from local import mail, workers
+from local import mail, sign_in, workers
 from local.checkout import Memory
 from local.template import load_template
 
@@ -41,9 +41,9 @@ def function_environment(
         "CONTACT": "help@assent.example",
         # Test clients make organizations without end.
         "ORGANIZATIONS_PER_PERSON": "1000",
-        # MiniStack's user pools call themselves what AWS would, and are found at MiniStack's own address.
+        # MiniStack's user pools call themselves what AWS would. The metadata leads to the sign-in page of this machine.
         "SIGN_IN_ISSUER": f"https://cognito-idp.{pool_id.partition('_')[0]}.amazonaws.com/{pool_id}",
-        "SIGN_IN_METADATA_URL": f"{endpoint}/{pool_id}/.well-known/openid-configuration",
+        "SIGN_IN_METADATA_URL": f"{base_url}{sign_in.PREFIX}/{sign_in.METADATA}",
         "SIGN_IN_CLIENT_ID": resources["UserPoolClient"],
         **front_door,
         **(memory.code_host or {}),

@@ -24,7 +24,7 @@ from starlette.types import Receive, Scope, Send
 
 from controlplane.platform.core.settings import settings
 from controlplane.platform.queues import messages
-from local import checkout, mail, webhook_receiver, workers
+from local import checkout, environment, mail, sign_in, webhook_receiver, workers
 from local.front_door import FrontDoor
 from local.gateway import Event, Gateway, Request, Response, template_routes
 from local.github import setup
@@ -105,6 +105,16 @@ def _create_mail() -> Starlette:
     return mail.create_app(emails, lambda message: messages.send(messages.Queue.EMAILS, message))
 
 
+def _mount_sign_in() -> list[Mount]:
+    """Returns the sign-in page of the user pool, whose ID ends the issuer's. A test that imports this has no pool."""
+    endpoint = os.environ.get("AWS_ENDPOINT_URL")
+    if not endpoint:
+        return []
+    client = environment.create_client("cognito-idp", endpoint)
+    pool_id = (settings.sign_in_issuer or "").rpartition("/")[2]
+    return [Mount(sign_in.PREFIX, sign_in.create_app(client, endpoint, pool_id))]
+
+
 def _end_with_parent() -> None:
     """Stops this process when the one that watches the files is gone, even if that one was killed."""
     parent = multiprocessing.parent_process()
@@ -128,6 +138,7 @@ app = Starlette(
     routes=[
         Mount(setup.PREFIX, _create_github()),
         Mount(mail.PREFIX, _create_mail()),
+        *_mount_sign_in(),
         Mount(webhook_receiver.PREFIX, webhook_receiver.WebhookReceiver().create_app()),
         Mount("", _create_service()),
     ]

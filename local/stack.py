@@ -9,6 +9,7 @@ from botocore.exceptions import ClientError, WaiterError
 
 from local import environment
 from local.ministack import DeployFailed
+from local.sign_in import create_account
 from local.template import load_template, stateful_part
 
 _STACK = "assent"
@@ -85,16 +86,7 @@ def ensure_people(endpoint: str, pool_id: str, users: list[dict[str, Any]]) -> N
         if user["email"] in known:
             continue
         user.setdefault("password", _new_password())
-        attributes = {"email": user["email"], "email_verified": "true", "name": user["name"]}
-        client.admin_create_user(
-            UserPoolId=pool_id,
-            Username=user["email"],
-            UserAttributes=[{"Name": name, "Value": value} for name, value in attributes.items()],
-            MessageAction="SUPPRESS",
-        )
-        client.admin_set_user_password(
-            UserPoolId=pool_id, Username=user["email"], Password=user["password"], Permanent=True
-        )
+        create_account(client, pool_id, user["email"], user["password"], user["name"])
 
 
 def _new_password() -> str:

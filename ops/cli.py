@@ -1,7 +1,6 @@
 """The complete command line: its command groups and exit codes."""
 
 from ops import (
-    audits,
     billing,
     code_host,
     dead_letters,
@@ -50,7 +49,6 @@ for name, group in {
     "credits": billing.balances,
     "top-up": billing.top_ups,
     "key": organizations.keys,
-    "audit": audits.app,
     "feedback": feedback.app,
     "issue": issues.app,
     "repository": repositories.app,

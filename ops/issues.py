@@ -86,7 +86,7 @@ def reconcile(
 def record_issue(item: InboxItem, issue: GithubIssue) -> None:
     """Records that the issue exists. Raises Conflict if the item already has one, NotFound."""
     try:
-        issue_attempts.complete(item.item_id, None, issue, item.repository_id, item.path)
+        issue_attempts.complete(item.item_id, None, issue, item.repository_id)
     except issue_attempts.IssueExists:
         raise Conflict("The item already has an issue.") from None
     except issue_attempts.AttemptChanged:

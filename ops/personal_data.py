@@ -43,7 +43,7 @@ def export(subject: Subject) -> dict[str, Any]:
 # Erasure
 
 # Items of these kinds are deleted whole. Each belongs to the person or ends with the account.
-_DELETED = {"IDENTITY", "TH", "FAMILY", "DC", "TRIES", "FEEDBACKBY", "FEEDBACKQUOTA", "INVITEE"}
+_DELETED = {"IDENTITY", "TH", "FAMILY", "DC", "TRIES", "FEEDBACKBY", "FEEDBACKQUOTA", "INVITEE", "COMMENTER"}
 
 
 def erase(subject: Subject) -> dict[str, int]:
@@ -88,16 +88,21 @@ def _find_erasure(subject: Subject, item: dict[str, Any]) -> Callable[[], object
 
 
 def _find_reasons(subject: Subject, item: Mapping[str, Any], key: Key) -> Callable[[], object] | None:
-    """Returns a function that erases the reasons that the person gave for decisions on an inbox item, if any."""
+    """Returns a function that erases the person's comments on an inbox item and reasons for decisions, if any."""
     history = item.get("history") or []
     kept = [_without_reason(entry) if entry.get("by") == subject.user_id else entry for entry in history]
     reasons: dict[str, Any] = {"history": kept} if kept != history else {}
     if item.get("statusBy") == subject.user_id and item.get("statusReason") is not None:
         reasons["statusReason"] = None
+    read, same = {"read": item["version"]}, ""
+    comments = item.get("comments") or []
+    if any(it["by"] == subject.user_id for it in comments):
+        reasons["comments"] = [it for it in comments if it["by"] != subject.user_id]
+        # A comment doesn't change the version.
+        read, same = {**read, "commented": comments}, " AND #comments = :commented"
     if not reasons:
         return None
-    read = {"read": item["version"]}
-    return lambda: _change(key, set_expression(reasons), {**reasons, **read}, "#version = :read")
+    return lambda: _change(key, set_expression(reasons), {**reasons, **read}, f"#version = :read{same}")
 
 
 def _without_reason(entry: Mapping[str, Any]) -> dict[str, Any]:

@@ -33,6 +33,13 @@ TEMPLATE_CODE = Path("dashboard_templates")
 
 # Folders of code that only tests import, and stale bytecode.
 CLUTTER = frozenset({"tests", "analysis_testing", "__pycache__"})
+# Files that no import reads, among them a reference of powertools that nothing serves.
+UNREAD = frozenset({"py.typed", "requirements.txt", "README.md", "swagger-ui-bundle.min.js", "swagger-ui.min.css"})
+
+# The layer of audits is for one processor, as its Chromium is.
+BROWSER_LAYER, BROWSER_ARCHITECTURE = "AuditLayer", "x86_64"
+CHROMIUM = ROOT / "node_modules" / "@sparticuz" / "chromium" / "bin"
+CHROMIUM_FILES = ("chromium.br", "al2023.tar.br", "fonts.tar.br")
 
 # Where Lambda unpacks a layer and a function. The paths in a traceback come from here.
 LAYER_ROOT = Path("/opt")
@@ -66,6 +73,8 @@ def prepare(build_dir: Path) -> None:
     for artifact in artifacts:
         packages = artifact / "python"
         if packages.is_dir():
+            if (packages / "openassent_audit").is_dir():
+                add_browser(packages)
             remove_clutter(packages)
             if (packages / "awsclient").is_dir():
                 precompile("dataclasses", packages / DATACLASS_CODE)
@@ -82,6 +91,20 @@ def prepare(build_dir: Path) -> None:
             remove_sources(artifact)
         if missing := modules_without_bytecode(artifact):
             raise BuildFailed(f"{artifact.name}: no valid bytecode for {', '.join(map(str, missing))}")
+
+
+def add_browser(packages: Path) -> None:
+    """Add Chromium, as npm distributes it, and the catalog of the analysis, which this layer has without the rest."""
+    (packages / "playwright" / "driver" / "node").chmod(0o755)  # SAM unpacks wheels without the permissions of files
+    shutil.copytree(
+        ROOT / "layers" / "analysis" / "openassent_analysis", packages / "openassent_analysis", dirs_exist_ok=True
+    )
+    if not CHROMIUM.is_dir():
+        print("npm was not found: the built layer has no browser, so audits of websites end as blocked.")
+        return
+    (packages / "openassent_audit" / "chromium").mkdir(exist_ok=True)
+    for name in CHROMIUM_FILES:
+        shutil.copy(CHROMIUM / name, packages / "openassent_audit" / "chromium" / name)
 
 
 def pack(path: Path) -> None:
@@ -108,7 +131,7 @@ def remove_clutter(root: Path) -> None:
         remove(folder)
     for file in root.rglob("*"):
         is_stale = file.suffix == ".pyc" and file.with_suffix(".py").exists()
-        if is_stale or file.suffix == ".pyi" or file.name in {"py.typed", "requirements.txt", "README.md"}:
+        if is_stale or file.suffix == ".pyi" or file.name in UNREAD:
             file.unlink()
 
 
@@ -175,16 +198,22 @@ def bind_architecture(template: Path, architecture: str) -> None:
 
 
 def check_compiled_files(build_dir: Path, architecture: str) -> list[Path]:
-    """Return the compiled files below `build_dir`. Raise BuildFailed without any, or if Lambda can't load one."""
+    """Return the compiled files below `build_dir`. Raise BuildFailed without any, or if Lambda can't load one.
+
+    Those of the browser's layer are for its own processor, and not among the result.
+    """
     compiled = []
     for path in sorted(path for path in build_dir.rglob("*") if path.is_file() and not path.is_symlink()):
         with path.open("rb") as file:
             header = file.read(20)
         if not header.startswith(b"\x7fELF"):
             continue
-        compiled.append(path)
-        if int.from_bytes(header[18:20], "little") != _MACHINES[architecture]:
-            raise BuildFailed(f"{path} isn't compiled for {architecture}")
+        of_browser = path.is_relative_to(build_dir / BROWSER_LAYER)
+        wanted = BROWSER_ARCHITECTURE if of_browser else architecture
+        if not of_browser:
+            compiled.append(path)
+        if int.from_bytes(header[18:20], "little") != _MACHINES[wanted]:
+            raise BuildFailed(f"{path} isn't compiled for {wanted}")
         newest = max((int(minor) for minor in re.findall(rb"GLIBC_2\.(\d+)", path.read_bytes())), default=0)
         if newest > _GLIBC:
             raise BuildFailed(f"{path} requires glibc 2.{newest}, and Lambda has 2.{_GLIBC}")
@@ -225,16 +254,18 @@ def verified_wheels(architecture: str) -> Path:
     complete = folder / "complete"
     if complete.exists():
         return folder
-    machine = {"arm64": "aarch64"}.get(architecture, architecture)
-    target = ["--python-version", "3.13", "--implementation", "cp"]
-    for version in ("2_17", "2_28", "2_34"):  # 2.34 is the glibc of Lambda's Python 3.13
-        target += ["--platform", f"manylinux_{version}_{machine}"]
-    target += ["--platform", f"manylinux2014_{machine}"]
-    requirements = [argument for lock in locks for argument in ("--requirement", str(lock))]
-    for platform in ([], target):
-        pip = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check"]
-        checked = ["--require-hashes", "--no-deps", "--only-binary=:all:", *requirements]
-        run([*pip, *checked, "--dest", str(folder), *platform])
+    of_browser = [lock for lock in locks if lock.parent.name == "audit"]
+    others = [lock for lock in locks if lock not in of_browser]
+    for wanted, pinned in ((BROWSER_ARCHITECTURE, of_browser), (architecture, others)):
+        machine = {"arm64": "aarch64"}.get(wanted, wanted)
+        target = ["--python-version", "3.13", "--implementation", "cp"]
+        for version in ("2014", "_2_17", "_2_28", "_2_34"):  # 2.34 is the glibc of Lambda's Python 3.13
+            target += ["--platform", f"manylinux{version}_{machine}"]
+        requirements = [argument for lock in pinned for argument in ("--requirement", str(lock))]
+        for platform in ([], target):
+            pip = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check"]
+            checked = ["--require-hashes", "--no-deps", "--only-binary=:all:", *requirements]
+            run([*pip, *checked, "--dest", str(folder), *platform])
     complete.touch()
     return folder
 

@@ -1,9 +1,12 @@
+import ast
 import re
+import shlex
 import subprocess
 import sys
 
 from typer.testing import CliRunner
 
+from cli.tests.support.shell import commands, run
 from local.checkout import ROOT
 from openassent import __version__
 from openassent_cli.main import app
@@ -15,11 +18,30 @@ def test_prints_its_version():
     assert (done.exit_code, done.stdout) == (0, f"assent {__version__}\n")
 
 
-def test_help_needs_neither_the_analysis_nor_the_mcp_server():
-    """They take long to import."""
-    code = "import sys, openassent_cli.main; print([it for it in ('openassent_analysis', 'mcp') if it in sys.modules])"
+def test_help_imports_no_command_and_nothing_that_takes_long():
+    code = "import sys; from openassent_cli.main import app\n"
+    code += "try: app(['--help'])\nexcept SystemExit: print([*sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "[]\n"
+    loaded = {*ast.literal_eval(done.stdout.splitlines()[-1])}
+    assert not loaded & {"httpx", "mcp", "openassent.models", "openassent_analysis", "pydantic", "rich"}
+    assert not [name for name in loaded if name.startswith("openassent_cli.commands.")]
+
+
+def test_help_has_upper_case_arguments_no_types_and_no_option_of_every_command():
+    for name, _ in commands():
+        text = run(f"{name} --help").stdout
+        usage = text.splitlines()[0].removeprefix(f"Usage: assent {name}")
+        assert usage == usage.upper(), text
+        assert not re.search(r"<\w+>|--json  |--base-url B|\[required\].*\[required\]", text), text
+        assert max(map(len, text.splitlines())) <= 80, text
+
+
+def test_examples_are_commands():
+    for name, command in commands():
+        for line in re.findall(r"^  assent (.*)$", command.epilog or "", re.MULTILINE):
+            assert line.startswith(name)
+            words = shlex.split(line)[len(name.split()) :]
+            command.make_context(name, words).close()
 
 
 @each(
@@ -30,6 +52,7 @@ def test_help_needs_neither_the_analysis_nor_the_mcp_server():
         ("ast_grep_py", "scan local .", "This command isn't installed.", "scan"),
         ("yaml", "ci --local", "This command isn't installed.", "scan"),
         ("mcp", "mcp", "This command isn't installed.", "mcp"),
+        ("playwright", "audit shop.example", "This command isn't installed.", "audit"),
     ],
 )
 def test_without_its_extra_a_command_says_which_file_to_install(module: str, line: str, message: str, extra: str):

@@ -81,6 +81,15 @@ class TestFormats:
         assert f"\n  {SERVICE}/docs/rules/analytics-loaded\n" in ended.stdout
         assert re.fullmatch(r"2 findings \(1 P1, 1 P2\) in 3 files\.\n", ended.stderr)
 
+    def test_text_says_once_what_several_findings_share_and_ends_with_the_worst(self, tree: Path):
+        (tree / "web" / "urgent.html").write_text(URGENT)
+        (tree / "web" / "new.html").write_text(PAGE)
+        shown = run(f"scan local {tree}").stdout
+        priorities = re.findall(r"^ (P\d) ", shown, re.MULTILINE)
+        assert priorities == sorted(priorities, reverse=True)
+        (heading,) = re.findall(r"^ P1  Google Analytics is loaded before consent.*", shown, re.MULTILINE)
+        assert heading.endswith("(2 places)")
+
     def test_json_and_sarif_and_annotations_have_the_same_findings(self, tree: Path):
         found = run("scan local web --json --quiet")
         assert sorted(paths(found.stdout)) == ["new.html", "old.html"]

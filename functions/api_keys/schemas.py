@@ -223,4 +223,4 @@ class RolledKey(CreatedKey):
 class DeletedKey(Wire):
     """The result of revoking a key."""
 
-    deleted: bool = Field(description="True: the secret no longer works.", examples=[True])
+    deleted: bool = Field(description="True: the secret no longer works.")

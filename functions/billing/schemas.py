@@ -27,7 +27,7 @@ class Credits(Wire):
 class TopUp(Wire):
     """The settings of the automatic top-up, which only the operator can change."""
 
-    enabled: bool = Field(description="Whether credits are added automatically.", examples=[True])
+    enabled: bool = Field(description="Whether credits are added automatically.")
     threshold: int | None = Field(
         ge=0, description="Credits are added when unlocking a scan would leave fewer than this.", examples=[20]
     )
@@ -51,8 +51,8 @@ class PlanLimits(Wire):
 class PlanFeatures(Wire):
     """The features of the plan."""
 
-    api_access: bool = Field(description="Whether API keys can be created and used.", examples=[True])
-    remove_branding: bool = Field(description="Whether a project can use the branding `none`.", examples=[True])
+    api_access: bool = Field(description="Whether API keys can be created and used.")
+    remove_branding: bool = Field(description="Whether a project can use the branding `none`.")
 
 
 class PlanUsage(Wire):

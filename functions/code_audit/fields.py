@@ -10,10 +10,7 @@ from controlplane.platform.core.ids import ScanId
 from controlplane.platform.table import keys
 from controlplane.scans.items import ScanItem
 
-TIME: Final[dict[str, Any]] = {
-    "json_schema_extra": {"format": "date-time"},
-    "examples": ["2026-03-04T05:06:07.000Z"],
-}
+TIME: Final[dict[str, Any]] = {"json_schema_extra": {"format": "date-time"}}
 REPOSITORY_ID = "rep_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"
 PROJECT_ID = "prj_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"
 SCAN_ID = "scn_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"

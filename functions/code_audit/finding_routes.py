@@ -63,7 +63,8 @@ async def get_scan_sarif(access: ReadsFindings) -> Response:
     """Returns the readable findings of a completed scan in SARIF 2.1.0, without the envelope: save it as a file.
 
     GitHub's code scanning accepts it as an upload, and editors show it. Findings that were accepted or dismissed in the
-    inbox are suppressed. If the scan isn't completed or unlocked, the errors are those of listing its findings.
+    inbox, or silenced in the repository, are suppressed. If the scan isn't completed or unlocked, the errors are those
+    of listing its findings.
     """
     from controlplane.scans import sarif  # noqa: PLC0415 (other requests don't need it)
 

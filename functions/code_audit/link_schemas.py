@@ -40,8 +40,8 @@ class LinkCreate(Wire):
     )
     production_branch: Branch | None = Field(None, **_BRANCH)
     root_directory: Folder | None = Field(None, **_FOLDER)
-    pull_request_scans_enabled: StrictBool = Field(False, description=_PULL_REQUESTS, examples=[True])
-    scan_on_push: StrictBool = Field(False, description=_PUSH, examples=[True])
+    pull_request_scans_enabled: StrictBool = Field(False, description=_PULL_REQUESTS)
+    scan_on_push: StrictBool = Field(False, description=_PUSH)
     schedule: Schedule | None = Field(None, **_SCHEDULE)
     failure_threshold: Priority = Field(DEFAULT_FAILURE_THRESHOLD, description=_THRESHOLD, examples=["P1"])
 
@@ -52,8 +52,8 @@ class LinkUpdate(Changes):
     production_branch: Branch | None = Field(None, **_BRANCH)
     root_directory: Folder | None = Field(None, **_FOLDER)
     # A field that can be omitted but not null has a default factory, which the document doesn't show as a value.
-    pull_request_scans_enabled: StrictBool = Field(default_factory=bool, description=_PULL_REQUESTS, examples=[True])
-    scan_on_push: StrictBool = Field(default_factory=bool, description=_PUSH, examples=[True])
+    pull_request_scans_enabled: StrictBool = Field(default_factory=bool, description=_PULL_REQUESTS)
+    scan_on_push: StrictBool = Field(default_factory=bool, description=_PUSH)
     schedule: Schedule | None = Field(None, **_SCHEDULE)
     failure_threshold: Priority = Field(
         default_factory=lambda: DEFAULT_FAILURE_THRESHOLD, description=_THRESHOLD, examples=["P2"]
@@ -68,12 +68,12 @@ class LinkUpdate(Changes):
 class DeletedLink(Wire):
     """The result of unlinking a project."""
 
-    deleted: Literal[True] = Field(description="True: the project was unlinked.", examples=[True])
+    deleted: Literal[True] = Field(description="True: the project was unlinked.")
     project_id: ProjectId
 
 
 class DisconnectedRepository(Wire):
     """The result of disconnecting a repository."""
 
-    deleted: Literal[True] = Field(description="True: the repository was disconnected.", examples=[True])
+    deleted: Literal[True] = Field(description="True: the repository was disconnected.")
     repository_id: str = Field(description="The repository's ID.", examples=[REPOSITORY_ID])

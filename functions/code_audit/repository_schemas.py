@@ -25,8 +25,8 @@ class LinkedProject(Wire):
     root_directory: str | None = Field(
         description="The folder to scan. Null means the whole repository.", examples=["apps/web"]
     )
-    pull_request_scans_enabled: bool = Field(description="Whether pull requests are to be scanned.", examples=[False])
-    scan_on_push: bool = Field(description="Whether a push to the production branch starts a scan.", examples=[False])
+    pull_request_scans_enabled: bool = Field(description="Whether pull requests are to be scanned.")
+    scan_on_push: bool = Field(description="Whether a push to the production branch starts a scan.")
     schedule: Schedule | None = Field(
         description="How often a scan starts by itself: `daily`, `weekly`, or null for never.", examples=["daily"]
     )

@@ -8,7 +8,7 @@ from fastapi import Query
 from code_audit.fields import REPOSITORY_ID, SCAN
 from code_audit.preferences import APPLIED, Prefer, applied, read_wait
 from code_audit.repository_schemas import Repository
-from code_audit.scan_schemas import Reason, Scan
+from code_audit.scan_schemas import Scan
 from code_audit.start_schemas import ScanCreate, ScanNotStarted, ScanStarted, ScanStarting, Unlocked
 from controlplane.access.access import Access, Requires, Resource
 from controlplane.access.idempotency import IdempotencyKey, idempotent
@@ -18,6 +18,7 @@ from controlplane.platform.core.errors import NotFound
 from controlplane.platform.core.ids import ScanRequestId
 from controlplane.platform.http.app import ControlRouter
 from controlplane.platform.http.envelope import Answer, Page
+from controlplane.platform.http.fields import Reason
 from controlplane.platform.http.pagination import Cursor, CursorCodec, Limit
 from controlplane.platform.http.route import refuses
 from controlplane.platform.table import keys, parallel

@@ -6,6 +6,7 @@ from pydantic import Field
 
 from code_audit.fields import REPOSITORY_ID, SCAN_ID, TIME, FindingsExpireAt, expiry_of
 from controlplane.platform.http.envelope import Wire
+from controlplane.platform.http.fields import Reason
 from controlplane.scans.items import STAGES, Access, ScanItem, Stage, Status
 from controlplane.scans.reads import Inventory
 
@@ -87,9 +88,7 @@ class ScanInventory(Wire):
         description="The third parties that manifests name, in the order of their names. If the scan's `access` is "
         "`full`, also those that only the code loads, because they can reveal findings."
     )
-    truncated: bool = Field(
-        description="Whether the repository has more manifests or vendors than an inventory lists.", examples=[False]
-    )
+    truncated: bool = Field(description="Whether the repository has more manifests or vendors than an inventory lists.")
 
 
 StageStatus = Annotated[
@@ -121,15 +120,6 @@ class Progress(Wire):
     )
     files_to_analyze: int | None = Field(
         ge=0, description="The total for `analyzedFiles`. Null whenever that is null.", examples=[3650]
-    )
-
-
-class Reason(Wire):
-    """The reason for a failure."""
-
-    code: str = Field(description="The error code, for use in programs.", examples=["ARCHIVE_TOO_LARGE"])
-    message: str = Field(
-        description="The explanation, for people.", examples=["The repository is larger than a scan reads."]
     )
 
 

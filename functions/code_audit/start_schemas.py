@@ -5,8 +5,9 @@ from typing import Annotated, Literal, Self
 from pydantic import Field
 
 from code_audit.fields import PROJECT_ID, REPOSITORY_ID, TIME
-from code_audit.scan_schemas import Reason, Scan
+from code_audit.scan_schemas import Scan
 from controlplane.platform.http.envelope import Wire
+from controlplane.platform.http.fields import Reason
 from controlplane.scans.items import RequestItem
 from controlplane.scans.reads import RETRY_AFTER_SECONDS
 

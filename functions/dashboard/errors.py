@@ -7,7 +7,7 @@ from fastapi import Response
 
 from controlplane.access.web_session import SignedOut, WebSession
 from controlplane.platform.core import acting
-from controlplane.platform.core.errors import ApiError, NotFound, RouteNotFound
+from controlplane.platform.core.errors import ApiError, MethodNotAllowed, NotFound, RouteNotFound
 from controlplane.platform.http.callers import Caller
 from dashboard.navigation import own_page
 from dashboard.pages import address, page, redirect
@@ -17,6 +17,7 @@ _TITLES = {
     401: "Your session has ended",
     403: "Your role doesn't allow this",
     404: "There is no such page",
+    405: "This address can't be used like that",
     409: "Something has changed in the meantime",
     413: "This is too large",
     415: "This could not be read",
@@ -49,15 +50,19 @@ class PageLook:
         session = caller if isinstance(caller, WebSession) else None
         if isinstance(error, OnlyTakesForms) and session is not None:
             return redirect(session.path.rpartition("/")[0] or "/")
-        target = None
+        target, leads_on = None, False
         if isinstance(error, SignedOut):
-            if error.method == "GET":
+            leads_on = error.method == "GET"
+            if leads_on and not error.may_follow_form:
                 return redirect(_sign_in(error.target))
-            target = error.target.partition("?")[0]
+            target = error.target if leads_on else error.target.partition("?")[0]
         elif session is not None and session.path.startswith("/sign-in") and not isinstance(error, NotFound):
             target = "/"
         if _speaks_of_the_api(error):
             error = NoPage()
+        elif isinstance(error, MethodNotAllowed):
+            error.public = "Open the page that you came from, and use its links and buttons."
+        sign_in = address(_sign_in(target)) if target else None
         return page(
             "refused",
             session,
@@ -65,7 +70,8 @@ class PageLook:
             organization=None,
             account=session.known_account if session else None,
             title=error.title or _TITLES.get(error.status, _TITLES[500]),
-            sign_in=address(_sign_in(target)) if target else None,
+            sign_in=sign_in,
+            leads_on_to=sign_in if leads_on else None,
             request_id=acting.request_id(),
         )
 

@@ -1,6 +1,7 @@
 """Reading forms, and the errors that a page shows above its form."""
 
 from collections.abc import Collection, Mapping
+from datetime import UTC, datetime
 
 from controlplane.platform.core.errors import Conflict, InvalidPayload
 from controlplane.platform.core.naming import clean_name
@@ -31,6 +32,15 @@ def read_choice[T: str](form: Mapping[str, str], field: str, choices: Collection
     if chosen is None:
         raise NotAcceptable(refusal)
     return chosen
+
+
+def find_day(text: str) -> datetime | None:
+    """Returns the start of a day in UTC, or None if the text isn't a date."""
+    try:
+        day = datetime.strptime(text, "%Y-%m-%d").replace(tzinfo=UTC)
+    except ValueError:
+        return None
+    return day if 2000 <= day.year < 3000 else None
 
 
 def require_confirmed(form: Mapping[str, str], texts: Collection[str], named: str) -> None:

@@ -54,8 +54,8 @@ _PAGES = {tab.path for tab in _ACCOUNT} | {
 }
 _SLUG = r"[a-z0-9-]{1,64}"
 _PATTERNS = (
-    # A page or download of an organization, such as /organizations/acme/projects/shop/settings or …/findings.csv.
-    re.compile(rf"/organizations/{_SLUG}(?:/[a-z0-9_-]{{1,64}}){{0,4}}(?:\.[a-z]{{1,8}})?"),
+    # A page or download of an organization, such as …/acme/projects/shop/audits/aud_1/runs/run_1 or …/findings.csv.
+    re.compile(rf"/organizations/{_SLUG}(?:/[a-z0-9_-]{{1,64}}){{0,6}}(?:\.[a-z]{{1,8}})?"),
     # The link of an invitation's email.
     re.compile(r"/invitations/[a-z0-9_]{1,64}"),
     re.compile(r"/device\?user_code=[A-Za-z]{4}-?[A-Za-z]{4}"),

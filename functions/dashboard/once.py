@@ -74,8 +74,8 @@ def _run(session: WebSession, send: Callable[[Access[Any], str, dict[str, str]],
     value, access = session.form.get(ONCE, ""), session.access
     if access is None or not _VALUE.fullmatch(value):
         raise NotAcceptable("This form is incomplete. Reload the page, and try again.")
-    # The value is bound to the person and the organization.
-    access.organization = session.organization
+    # The value is bound to the person and, on a page of an organization, to that one.
+    access.organization = session.membership
     # A repeated form shares all fields with the first one but the CSRF token.
     payload = {name: text for name, text in session.form.items() if name not in {ONCE, FORM_TOKEN}}
     try:

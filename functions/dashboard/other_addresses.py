@@ -1,7 +1,7 @@
 """Answers browsers at addresses that no page has: with files, or with a page that says so.
 
-The other routes come first, so these get only what no other one has. Addresses at other depths get a response in the
-API's format.
+The other routes come first, so these get only what no other one has, in this function or another. A client that
+doesn't accept HTML gets a response in the API's format.
 """
 
 from typing import Annotated
@@ -11,6 +11,7 @@ from starlette.routing import Match
 
 from controlplane.platform.core.errors import RouteNotFound
 from controlplane.platform.http.app import ControlRouter
+from controlplane.platform.http.route import EVERY_PATH
 from dashboard import routes
 from dashboard.assets import asset_response, icon_response
 from dashboard.errors import OnlyTakesForms
@@ -18,19 +19,8 @@ from dashboard.parameters import Lost
 
 router = ControlRouter(tags=["Pages"], include_in_schema=False)
 
-_NO_PAGES = {
-    "showNothing": "/{page}",
-    "showNothingOfAccount": "/account/{page}",
-    "showNothingOfAccountArea": "/account/{area}/{page}",
-    "showNothingOfLink": "/account/{area}/{name}/{page}",
-    "showNothingOfDevice": "/device/{page}",
-    "showNothingOfSession": "/sessions/{page}",
-    "showNothingOfOrganization": "/organizations/{organizationSlug}/{page}",
-    "showNothingOfArea": "/organizations/{organizationSlug}/{area}/{page}",
-    "showNothingOfResource": "/organizations/{organizationSlug}/{area}/{name}/{page}",
-    "showNothingOfDelivery": "/organizations/{organizationSlug}/{area}/{name}/{part}/{number}/{page}",
-}
-_ROBOTS = "User-agent: *\nAllow: /docs\nAllow: /llms.txt\nAllow: /openapi.json\nDisallow: /\n"
+_ALLOWED = ("/$", "/docs", "/llms.txt", "/openapi.json", "/pricing", "/status")
+_ROBOTS = "".join(["User-agent: *\n", *(f"Allow: {path}\n" for path in _ALLOWED), "Disallow: /\n"])
 
 
 @router.get("/assets/{fileName}", operation_id="getAsset")
@@ -51,12 +41,9 @@ async def get_robots() -> Response:
     return Response(_ROBOTS, media_type="text/plain")
 
 
+@router.get(EVERY_PATH, operation_id="showNothing")
 async def show_nothing(session: Lost) -> Response:
     """Says that there is no such page, or leads from the address of a form to its page (`errors`)."""
     here = {"type": "http", "method": "GET", "path": session.path}
     takes_forms = any(group.matches(here)[0] is Match.PARTIAL for group in routes.GROUPS[:-1])
     raise OnlyTakesForms if takes_forms else RouteNotFound
-
-
-for _operation, _path in _NO_PAGES.items():
-    router.add_api_route(_path, show_nothing, methods=["GET"], operation_id=_operation)

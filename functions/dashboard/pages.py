@@ -16,6 +16,7 @@ from jinja2 import Environment, FileSystemLoader, ModuleLoader, StrictUndefined
 
 from controlplane.access.web_session import FORM_TOKEN, WebSession
 from controlplane.organizations.store import Account, Membership
+from controlplane.platform.core import clock
 from controlplane.platform.core.errors import ApiError, PlanLimitReached, PlanRequired
 from controlplane.platform.core.regions import aws_region
 from controlplane.platform.core.settings import settings
@@ -72,8 +73,11 @@ def _minute(timestamp: str) -> str:
 
 
 def _hour(timestamp: str) -> str:
-    """Formats a timestamp that is accurate to the hour, such as a credential's last use."""
-    return f"{_day(timestamp)}, between {timestamp[11:13]}:00 and {timestamp[11:13]}:59 UTC"
+    """Formats a timestamp that is accurate to the hour, such as a credential's last use, in words."""
+    hours = int(clock.now() - datetime.fromisoformat(timestamp).timestamp()) // 3600
+    if hours < 1:
+        return "In the last hour"
+    return f"About {_counted(hours, 'hours')} ago" if hours < 24 else _day(timestamp)
 
 
 def _counted(number: int, nouns: str) -> str:
@@ -93,6 +97,7 @@ _templates.globals.update(
     contact=lambda: settings.contact,
     consent_backend_url=consent_backend_url,
     once_field=ONCE,
+    prices=lambda: settings.plan_prices,
     rule_page=rule_page,
     regions=lambda: {region.id: region.label for region in settings.regions},
     token_field=FORM_TOKEN,
@@ -119,6 +124,7 @@ def page(
     also gets what was `entered` in the form.
     done: the change that the page confirms, or these texts by the value of the query's `done`.
     content: what the template shows. `organization` and `account`, by default the session's, also determine the header.
+    `leads_on_to` is an address that the browser opens at once.
     """
     signed_in = session is not None and session.access is not None
     if session is not None:
@@ -131,8 +137,9 @@ def page(
         style=address(f"/assets/{asset('css').name}"),
         script=address(f"/assets/{asset('js').name}"),
         signed_in=signed_in,
-        form_token=session.form_token if session is not None and signed_in else "",
+        form_token=session.form_token if session is not None else "",
         reference=f"{public_base_url()}/docs",
+        sign_up_offered=settings.self_sign_up,
         devices_offered=settings.device_authorization_enabled,
         problem=failure.public if failure else None,
         refused_by_plan=isinstance(failure, (PlanRequired, PlanLimitReached)),
@@ -178,7 +185,11 @@ def download(name: str, text: str, media_type: str) -> Response:
 
 
 def redirect(target: str, cookies: list[str] | None = None, status: int = 303) -> Response:
-    """Redirects to a page's path, or to a URL. The browser follows a 303 with GET, and a 307 with the same method."""
+    """Redirects to a page's path, or to a URL. The browser follows a 303 with GET, and a 307 with the same method.
+
+    A form can't lead to another origin, even by several redirects: Chromium applies `form-action` to each of them. A
+    page that follows a form leads there with `leads_on_to` instead, which is a navigation of its own.
+    """
     location = address(target) if target.startswith("/") else target
     response = Response(b"", status, {**_HEADERS, "location": location})
     for cookie in cookies or []:

@@ -169,7 +169,7 @@ class TokenRevoke(Wire):
 class Revocation(Wire):
     """The result of a revocation."""
 
-    revoked: bool = Field(description="True: the token doesn't work. Also true for an unknown token.", examples=[True])
+    revoked: bool = Field(description="True: the token doesn't work. Also true for an unknown token.")
 
 
 class Session(Wire):
@@ -186,7 +186,10 @@ class Session(Wire):
         description="The OAuth client of a device, `dashboard` for a session, or `assent-ops` for an operator's token.",
         examples=["assent-cli"],
     )
-    device_name: str | None = Field(description="The name that the device reported.", examples=["build server"])
+    device_name: str | None = Field(
+        description="The name that the device reported. For a session, its browser and system if they are known.",
+        examples=["build server"],
+    )
     ip_address: str | None = Field(
         description="The IP address of the sign-in or of the device's request. Null if unknown.",
         examples=["198.51.100.7"],
@@ -199,11 +202,11 @@ class Session(Wire):
         description="The time it expires. For a device, each refresh extends this.",
         examples=["2026-04-03T05:06:07.000Z"],
     )
-    current: bool = Field(description="Whether this session made the request.", examples=[True])
+    current: bool = Field(description="Whether this session made the request.")
     scopes: list[str] = Field(description="The scopes, sorted.", examples=[["organizations.read", "projects.read"]])
 
 
 class RevokedSession(Wire):
     """The result of revoking a session."""
 
-    deleted: bool = Field(description="True: its tokens no longer work.", examples=[True])
+    deleted: bool = Field(description="True: its tokens no longer work.")

@@ -10,12 +10,13 @@ from typing import Any
 
 from controlplane.api_keys import leaked
 from controlplane.billing import store as billing
-from controlplane.findings import inbox
+from controlplane.findings import conversations, inbox
 from controlplane.findings.items import InboxItem
 from controlplane.notify import mail_messages, subscriptions
 from controlplane.notify.mail_messages import SendLeakNotice, SendNotification
 from controlplane.notify.mails import MailId, NotClaimed
 from controlplane.notify.subscriptions import FOR_ADMINS, Choice
+from controlplane.organizations import members
 from controlplane.organizations import store as organizations
 from controlplane.organizations.store import Membership
 from controlplane.people.users import UserItem
@@ -43,7 +44,7 @@ def send_notification(message: SendNotification) -> None:
     if profile_item is None or held is None:
         return
     profile, membership = UserItem.from_item(profile_item), Membership.from_item(held)
-    values = _VALUES[about](membership, message.subject)
+    values = _VALUES[about](membership, message)
     if values is None:
         return
     unsubscribe = subscriptions.link_of_choice(user_id, organization_id, about)
@@ -66,6 +67,7 @@ def send_notification(message: SendNotification) -> None:
                 user_id, organization_id, "admin" if about in FOR_ADMINS else "member"
             ),
             "choice": subscriptions.wanted_check(user_id, organization_id, about),
+            **({"day": subscriptions.count_mention(profile.email)} if about == "mention" else {}),
         },
     )
     _deliver(draft)
@@ -106,8 +108,8 @@ def _page_of(membership: Membership, area: str) -> str:
     return f"{dashboard_base_url()}/organizations/{membership.slug}/{area}"
 
 
-def _finding(membership: Membership, window: str) -> Values | None:
-    batch = mail_messages.find_batch(membership.organization_id, window)
+def _finding(membership: Membership, message: SendNotification) -> Values | None:
+    batch = mail_messages.find_batch(membership.organization_id, message.subject)
     if batch is None:
         return None
     found = inbox.find_items(map(InboxItemId.stored, batch.item_ids))
@@ -131,7 +133,24 @@ def _findings(membership: Membership, items: Iterable[InboxItem]) -> list[dict[s
     ]
 
 
-def _credits(membership: Membership, _event: str) -> Values | None:
+def _mention(membership: Membership, message: SendNotification) -> Values | None:
+    """The subject is that of `conversations.announce`."""
+    item_id, cause, number = (*message.subject.split("-"), "1")[:3]
+    item = inbox.find_items([InboxItemId.stored(item_id)]).get(item_id)
+    if item is None:
+        return None
+    try:
+        comment = conversations.find_cause(item, cause, message.user_id)
+    except LookupError:
+        return None  # deleted, or assigned to another person since
+    names = members.find_names(membership.organization_id, [comment.by]) if comment else {}
+    who = shown_name(names.get(comment.by, "A member")) if comment else None
+    findings, count = _findings(membership, [item]), int(number)
+    link = findings[0]["link"] if count == 1 else _page_of(membership, "inbox?assignee=me")
+    return {"who": who, "count": count, "findings": findings, "more": count - 1, "link": link}
+
+
+def _credits(membership: Membership, _message: SendNotification) -> Values | None:
     _, balance = billing.get_billing(membership.organization_id)
     if balance.credits >= LOW_CREDITS:
         return None  # topped up since
@@ -141,20 +160,20 @@ def _credits(membership: Membership, _event: str) -> Values | None:
     return {**values, "link": _page_of(membership, "billing")}
 
 
-def _webhook(membership: Membership, _event: str) -> Values | None:
+def _webhook(membership: Membership, _message: SendNotification) -> Values | None:
     return {"link": _page_of(membership, "webhooks")}
 
 
-def _key(membership: Membership, key_id: str) -> Values | None:
-    known = leaked.find_leaked_key(KeyId.stored(key_id))
+def _key(membership: Membership, message: SendNotification) -> Values | None:
+    known = leaked.find_leaked_key(KeyId.stored(message.subject))
     if known is None:
         return None
     values = {"name": shown_name(known.name), "start": known.start, "place": known.leak.url}
     return {**values, "link": _page_of(membership, "keys")}
 
 
-def _digest(membership: Membership, day: str) -> Values | None:
-    organization_id, end = membership.organization_id, date.fromisoformat(day)
+def _digest(membership: Membership, message: SendNotification) -> Values | None:
+    organization_id, end = membership.organization_id, date.fromisoformat(message.subject)
     start = end - timedelta(days=7)
     opened = inbox.read_positions(organization_id, "open", _MOST_OPEN, None)
     scans = [
@@ -181,8 +200,9 @@ def _day(day: date) -> str:
     return f"{day:%B} {day.day}"
 
 
-_VALUES: dict[Choice, Callable[[Membership, str], Values | None]] = {
+_VALUES: dict[Choice, Callable[[Membership, SendNotification], Values | None]] = {
     "finding": _finding,
+    "mention": _mention,
     "credits": _credits,
     "webhook": _webhook,
     "key": _key,

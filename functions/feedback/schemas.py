@@ -74,6 +74,4 @@ class FeedbackReceipt(Wire):
         description="The report's reference. Quote it in questions about the report.",
         examples=["FDB-20260304-7K3M9Q-XA2B4C-8D1E0F"],
     )
-    already_submitted: bool = Field(
-        description="Whether the same report was already submitted on this UTC day.", examples=[False]
-    )
+    already_submitted: bool = Field(description="Whether the same report was already submitted on this UTC day.")

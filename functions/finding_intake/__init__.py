@@ -1,1 +1,1 @@
-"""Worker: ingests findings from external sources, namely vendors detected at runtime and advisories."""
+"""Worker: ingests findings from outside: vendors detected at runtime, advisories, and reports of website audits."""

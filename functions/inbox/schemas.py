@@ -1,31 +1,39 @@
 """Request and response models of `inbox`."""
 
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
     AfterValidator,
     ConfigDict,
     Field,
+    StringConstraints,
     ValidationError,
+    ValidationInfo,
     ValidatorFunctionWrapHandler,
     WrapValidator,
     model_validator,
 )
 from pydantic_core import PydanticCustomError
 
+from controlplane.findings import conversations
 from controlplane.findings import items as inbox_items
-from controlplane.findings.inbox import Outcome, UnknownItem
+from controlplane.findings.batches import Outcome
+from controlplane.findings.conversations import LONGEST_COMMENT
+from controlplane.findings.inbox import KEPT, ItemChange, UnknownItem
 from controlplane.findings.issues import ISSUE_INVALID
 from controlplane.findings.items import Source, Status
 from controlplane.findings.responses import AppliedDecision, FindingConfidence, Fix
+from controlplane.organizations.store import MemberItem
 from controlplane.platform.core.priorities import Priority
 from controlplane.platform.http.envelope import Wire, public_details
-from controlplane.platform.http.fields import Time
+from controlplane.platform.http.fields import Time, Timestamp, to_timestamp
 
 _SCAN_ID = "scn_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"
 _DATE_TIME: dict[str, Any] = {"format": "date-time"}
 _URI: dict[str, Any] = {"format": "uri"}
 
+UserId = Annotated[str, Field(min_length=1, max_length=100)]
 Reason = Annotated[str, Field(max_length=1_000)]
 IssueNumber = Annotated[int, Field(ge=1, strict=True)]
 IssueText = Annotated[str, Field(min_length=1, max_length=500)]
@@ -42,10 +50,23 @@ def _in_one_problem(value: Any, validate: ValidatorFunctionWrapHandler) -> Any:
 Issue = Annotated[IssueNumber | IssueText, WrapValidator(_in_one_problem)]
 
 
-class InboxItemUpdate(Wire):
-    """A change of status."""
+def _require_change(status: Status | None, info: ValidationInfo) -> Status | None:
+    if status is None and info.data.get("assignee_id") == KEPT:
+        raise PydanticCustomError("empty", "Send a status, an assigneeId, or both")
+    return status
 
-    status: Status = Field(description="The new status.", examples=["dismissed"])
+
+class InboxItemUpdate(Wire):
+    """A change of status, of the assignee, or both."""
+
+    assignee_id: UserId | None = Field(
+        default_factory=lambda: KEPT,
+        description="The user ID of the member to assign it to, `me`, or null for none.",
+        examples=["me"],
+    )
+    status: Annotated[Status | None, AfterValidator(_require_change)] = Field(
+        None, validate_default=True, description="The new status.", examples=["dismissed"]
+    )
     version: str = Field(
         min_length=1,
         max_length=200,
@@ -58,7 +79,7 @@ class InboxItemUpdate(Wire):
         examples=["Loaded by the consent manager itself"],
     )
     until: Time | None = Field(
-        None, description="From then on, a scan reopens a dismissed finding.", examples=["2027-01-01T00:00:00Z"]
+        None, description="When a dismissed finding opens again by itself.", examples=["2027-01-01T00:00:00Z"]
     )
 
     @model_validator(mode="after")
@@ -66,6 +87,11 @@ class InboxItemUpdate(Wire):
         if self.until is not None and self.status != "dismissed":
             raise PydanticCustomError("until", "Only a dismissal can have an end")
         return self
+
+    def to_change(self, user_id: str) -> ItemChange:
+        """Returns the change for this person."""
+        assignee = user_id if self.assignee_id == "me" else self.assignee_id
+        return ItemChange(self.status, self.reason, to_timestamp(self.until), assignee)
 
 
 class InboxItemChange(InboxItemUpdate):
@@ -83,7 +109,7 @@ def _require_distinct(changes: list[InboxItemChange]) -> list[InboxItemChange]:
 
 
 class InboxItemsUpdate(Wire):
-    """Changes of status of distinct items."""
+    """Changes of distinct items."""
 
     items: Annotated[list[InboxItemChange], AfterValidator(_require_distinct)] = Field(
         min_length=1, max_length=100, description="The changes, of 1 to 100 distinct items."
@@ -112,9 +138,7 @@ class GithubIssue(Wire):
         json_schema_extra=_URI,
         examples=["https://github.com/acme/shop/issues/42"],
     )
-    created_at: str = Field(
-        description="The time the issue was opened.", json_schema_extra=_DATE_TIME, examples=["2026-03-04T05:06:07Z"]
-    )
+    created_at: str = Field(description="The time the issue was opened.", json_schema_extra=_DATE_TIME)
     state: Literal["open", "closed"] = Field(
         description="Whether the issue is open. A closed issue doesn't resolve the item: the next scan decides.",
         examples=["open"],
@@ -130,6 +154,44 @@ class RuntimeVendor(Wire):
     vendor_id: str = Field(description="The vendor's ID.", examples=["segment"])
     name: str = Field(description="The vendor's name.", examples=["Segment"])
     domain: str = Field(description="The domain that the vendor was loaded from.", examples=["segment.com"])
+
+
+class Person(Wire):
+    """A person. Name and email are null if the person has left, or without the scope `members.read`."""
+
+    id: str = Field(description="The user ID.", examples=["usr_3f8k2m9q7r1s5t6v"])
+    name: str | None = Field(description="The name.", examples=["Ada Lovelace"])
+    email: str | None = Field(description="The email address.", examples=["ada@example.com"])
+
+
+class Comment(Wire):
+    """A comment on a finding."""
+
+    id: str = Field(description="The comment's ID.", examples=["cmt_01kb2m3n4p5q6r7s8t"])
+    author: Person = Field(description="The person who wrote it.")
+    text: str = Field(
+        description="The text. Mentioned members are named, or `@` and the user ID.",
+        examples=["@Ada Lovelace Is this tag still needed?"],
+    )
+    created_at: Timestamp = Field(description="The time it was written.")
+
+    @classmethod
+    def of(cls, comment: inbox_items.Comment, people: Mapping[str, MemberItem]) -> Self:
+        """people: the members who are named."""
+        by = people.get(comment.by)
+        author = Person(id=comment.by, name=by.name if by else None, email=by.email if by else None)
+        text = conversations.shown_text(comment, people)
+        return cls(id=comment.id, author=author, text=text, created_at=comment.at)
+
+
+class CommentCreate(Wire):
+    """A comment to add."""
+
+    text: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=LONGEST_COMMENT)] = Field(
+        description="Plain text. `@` and a member's user ID or, with the scope `members.read`, email address mentions "
+        "them: the first 10 count.",
+        examples=["@ada@example.com Is this tag still needed?"],
+    )
 
 
 class InboxItem(Wire):
@@ -154,17 +216,21 @@ class InboxItem(Wire):
         description="The repository of a code finding, or of an advisory about a package.", examples=["shop"]
     )
     github_issue: GithubIssue | None = Field(description="The issue that was opened for the finding, or linked to it.")
-    runtime_vendor: RuntimeVendor | None = Field(description="The vendor to decide about, for a runtime finding.")
-    updated_at: str = Field(
-        description="The time of the last change.", json_schema_extra=_DATE_TIME, examples=["2026-03-04T05:06:07.000Z"]
-    )
+    runtime_vendor: RuntimeVendor | None = Field(description="The vendor to decide about, of a runtime finding.")
+    assignee: Person | None = Field(description="The member to whom the finding is assigned.")
+    updated_at: str = Field(description="The time of the last change.", json_schema_extra=_DATE_TIME)
     version: str = Field(
         description="The item's version. Required to change the status.", examples=["0f9c2b4d7e1a4c3f8b6d5e2a19c70b48"]
     )
 
     @classmethod
     def of(cls, item: inbox_items.InboxItem) -> Self:
-        return cls.showing(item, id=item.item_id)
+        return cls.showing(item, id=item.item_id, assignee=shown_assignee(item))
+
+
+def shown_assignee(item: inbox_items.InboxItem) -> Person | None:
+    assignee = item.assignee
+    return Person(id=assignee.user_id, name=assignee.name, email=assignee.email) if assignee else None
 
 
 class InboxItemFailure(Wire):
@@ -207,6 +273,15 @@ class InboxItemResults(Wire):
     results: list[InboxItemResult] = Field(description="A result for each item, in the order of the request.")
 
 
+class CodeLine(Wire):
+    """A line of a file."""
+
+    number: int = Field(description="The number of the line, starting at 1.", ge=1, examples=[12])
+    text: str = Field(
+        description="The line without indentation that all have, cut after 160 characters.", examples=["<head>"]
+    )
+
+
 class CodeLocation(Wire):
     """A range of lines in a file."""
 
@@ -219,6 +294,7 @@ class CodeLocation(Wire):
         description="The code on these lines.",
         examples=['<script src="https://www.googletagmanager.com/gtag/js"></script>'],
     )
+    lines: list[CodeLine] = Field(description="The lines from five before these to five after them.")
 
 
 class Evidence(Wire):
@@ -271,21 +347,24 @@ class InboxItemDetail(InboxItem):
     )
     resolved_by: ResolvedBy | None = Field(description="The scan that resolved the item, if a scan did.")
     vendor_ids: list[str] = Field(
-        description="The vendors that a code finding is about.",
+        description="The vendors that a finding of a scan or an audit is about.",
         examples=[["google-analytics"]],
     )
     decisions: list[AppliedDecision] = Field(
         description="The decisions on these vendors. A finding about loading them isn't open if all are ignored."
     )
+    comments: list[Comment] = Field(description="The comments, oldest first: at most 50.")
     locked_findings: LockedFindings | None = Field(
         description="Set for the item that announces a repository's locked findings. Null for findings."
     )
 
     @classmethod
-    def of(cls, item: inbox_items.InboxItem) -> Self:
+    def of(cls, item: inbox_items.InboxItem, comments: Sequence[Comment] = ()) -> Self:
         return cls.showing(
             item,
             id=item.item_id,
+            assignee=shown_assignee(item),
+            comments=list(comments),
             evidence=[Evidence.showing(it, location=None if it.path is None else it) for it in item.evidence],
             resolved_by=ResolvedBy(scan_id=item.resolved_by) if item.resolved_by else None,
         )

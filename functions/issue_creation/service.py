@@ -180,7 +180,7 @@ def _seconds_to_next_search(age_seconds: int) -> int:
 def _record(attempt: AttemptItem, issue: Issue, item: InboxItem) -> None:
     opened = GithubIssue(issue.number, issue.url, issue.created_at, "open" if issue.is_open else "closed")
     try:
-        issue_attempts.complete(attempt.item_id, attempt.marker, opened, item.repository_id, item.path)
+        issue_attempts.complete(attempt.item_id, attempt.marker, opened, item.repository_id)
     except IssueExists:
         logger.info("issue already recorded", extra={"itemId": attempt.item_id})
     except AttemptChanged as failure:

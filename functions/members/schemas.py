@@ -56,13 +56,13 @@ class MemberUpdate(Wire):
 class UpdatedMember(Wire):
     """The result of a role change."""
 
-    updated: bool = Field(description="False if the member already had the role.", examples=[True])
+    updated: bool = Field(description="False if the member already had the role.")
 
 
 class DeletedMember(Wire):
     """The result of removing a member."""
 
-    deleted: bool = Field(description="True: the member was removed.", examples=[True])
+    deleted: bool = Field(description="True: the member was removed.")
 
 
 class InvitationCreate(Wire):
@@ -112,4 +112,4 @@ class Invitation(Wire):
 class DeletedInvitation(Wire):
     """The result of canceling an invitation."""
 
-    deleted: bool = Field(description="True: the invitation can no longer be accepted.", examples=[True])
+    deleted: bool = Field(description="True: the invitation can no longer be accepted.")

@@ -70,6 +70,16 @@ def _scan(data: dict[str, Any]) -> str:
     return f"{_link(scan['url'], 'Scan')} of {_escape(scan['repository'])} ({_escape(of)}) completed: {found}"
 
 
+def _audit_run(data: dict[str, Any]) -> str:
+    run = data["auditRun"]
+    count, new = run["findingCount"], run["newFindingCount"]
+    found = "1 finding" if count == 1 else f"{count} findings"
+    of = f"the {_link(run['url'], 'audit')} of {_escape(run['website'])}"
+    if run["outcome"] == "blocked":
+        return f"{of} was blocked ({run['reason']})"
+    return f"{of} {run['outcome']}: {found}" + (f", {new} new" if new else "")
+
+
 def _key(data: dict[str, Any]) -> str:
     key = data["apiKey"]
     return f"the API key {_link(key['url'], key['name'])} was created"
@@ -95,6 +105,7 @@ _TEXTS = {
     "finding.opened": lambda data: _findings("opened", data),
     "finding.resolved": lambda data: _findings("resolved", data),
     "scan.completed": _scan,
+    "audit.completed": _audit_run,
     "key.created": _key,
     "key.leaked": _leaked_key,
     "member.joined": _member,

@@ -8,6 +8,7 @@ from typing import Any
 
 from controlplane.api_keys import leaked
 from controlplane.api_keys import store as api_keys
+from controlplane.audits import runs
 from controlplane.billing import store as billing
 from controlplane.findings import inbox
 from controlplane.findings.items import InboxItem
@@ -16,9 +17,10 @@ from controlplane.organizations import store as organizations
 from controlplane.organizations.items import OrganizationItem
 from controlplane.organizations.members import UnknownMember
 from controlplane.platform.core.errors import NotFound
-from controlplane.platform.core.ids import InboxItemId, KeyId, MemberId, ScanId
+from controlplane.platform.core.ids import InboxItemId, KeyId, MemberId, ProjectId, RunId, ScanId
 from controlplane.platform.core.plans import LOW_CREDITS
 from controlplane.platform.queues.messages import OrganizationEvent
+from controlplane.projects import store as projects
 from controlplane.scans import reads
 
 
@@ -47,6 +49,8 @@ def _data(event: OrganizationEvent, organization: OrganizationItem, page: str) -
             return {"findings": [_finding(it, page) for it in found]} if found else None
         case "scan.completed":
             return _scan(ScanId.stored(event.subjects[0]), page)
+        case "audit.completed":
+            return _audit_run(*event.subjects, page=page)
         case "key.created":
             return _key(KeyId.stored(event.subjects[0]), page)
         case "key.leaked":
@@ -87,6 +91,28 @@ def _scan(scan_id: ScanId, page: str) -> dict[str, Any]:
             "pullRequest": scan.cause.pull_request_number,
             "issueCount": scan.issue_count,
             "url": f"{page}/scans/{scan.scan_id}",
+        }
+    }
+
+
+def _audit_run(run_id: str, project_id: str, audit_id: str, *, page: str) -> dict[str, Any] | None:
+    project = projects.get_project(ProjectId.stored(project_id))
+    run = runs.find_run(project.project_id, audit_id, RunId.stored(run_id))
+    if run is None:
+        return None
+    return {
+        "auditRun": {
+            "id": run.run_id,
+            "auditId": run.audit_id,
+            "projectId": run.project_id,
+            "websiteId": run.website_id,
+            "website": run.url,
+            "trigger": run.trigger,
+            "outcome": run.outcome,
+            "reason": run.reason.code if run.reason else None,
+            "findingCount": len(run.findings),
+            "newFindingCount": len(run.changes.new_findings) if run.changes else len(run.findings),
+            "url": f"{page}/projects/{project.slug}/audits/{run.audit_id}/runs/{run.run_id}",
         }
     }
 

@@ -11,7 +11,14 @@ from controlplane.platform.http.fields import OptionalTimestamp, Timestamp
 from controlplane.platform.http.validation import checked
 
 EventName = Literal[
-    "finding.opened", "finding.resolved", "scan.completed", "key.created", "key.leaked", "member.joined", "credits.low"
+    "finding.opened",
+    "finding.resolved",
+    "scan.completed",
+    "audit.completed",
+    "key.created",
+    "key.leaked",
+    "member.joined",
+    "credits.low",
 ]
 Url = Annotated[
     str,
@@ -109,7 +116,7 @@ class WebhookEndpointWithSecret(WebhookEndpoint):
 class DeletedWebhookEndpoint(Wire):
     """The result of deleting an endpoint."""
 
-    deleted: bool = Field(description="True: nothing is sent to it anymore.", examples=[True])
+    deleted: bool = Field(description="True: nothing is sent to it anymore.")
 
 
 class DeliveryAttempt(Wire):

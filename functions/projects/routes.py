@@ -5,10 +5,10 @@ from typing import Annotated
 
 from fastapi import Path
 
-from controlplane.access.access import Access, Requires, Resource
+from controlplane.access.access import Access, Requires
 from controlplane.access.idempotency import IdempotencyKey, idempotent
 from controlplane.api_keys import rules as key_rules
-from controlplane.findings import vendors
+from controlplane.findings import privacy_table, vendors
 from controlplane.findings.vendors import VendorItem
 from controlplane.organizations.store import UnknownOrganization
 from controlplane.platform.core.errors import Forbidden
@@ -18,11 +18,11 @@ from controlplane.platform.http.envelope import Answer, Page
 from controlplane.platform.http.pagination import Cursor, CursorCodec, Limit
 from controlplane.platform.http.route import refuses
 from controlplane.platform.http.validation import described
-from controlplane.platform.table import keys
 from controlplane.platform.table.table import Leg, QueryPage
 from controlplane.projects import changes, rules
 from controlplane.projects import store as projects
 from controlplane.projects.items import ProjectItem
+from projects.fields import PROJECT
 from projects.schemas import (
     CreatedProject,
     DeletedProject,
@@ -33,13 +33,14 @@ from projects.schemas import (
     ProjectCreate,
     ProjectUpdate,
 )
-from projects.vendor_schemas import ProjectVendor, VendorDecision, VendorDecisionCreate
+from projects.vendor_schemas import (
+    PrivacyTable,
+    ProjectVendor,
+    VendorDecision,
+    VendorDecisionCreate,
+)
 
 router = ControlRouter(tags=["Projects"])
-
-PROJECT = Resource(
-    "projectId", ProjectId, keys.project, ProjectItem.from_item, project_of=lambda project: project.project_id
-)
 
 ListsProjects = Annotated[Access[None], Requires("projects.read", organization="query", projects="filtered")]
 CreatesProject = Annotated[Access[None], Requires("projects.write", organization="query", late=True)]
@@ -192,6 +193,19 @@ async def list_vendors(access: ListsVendors, limit: Limit = 50, cursor: Cursor =
 
     codec, page = access.enter_while(read)
     return Page([ProjectVendor.of(vendor) for vendor in page.items], codec.cursor(page.next_sk))
+
+
+@router.get(
+    "/v1/projects/{projectId}/vendors/privacy-table",
+    operation_id="getPrivacyTable",
+    summary="Get the table for a privacy page",
+)
+async def get_privacy_table(access: ListsVendors) -> PrivacyTable:
+    """Returns the approved vendors that were found, with what they document about their cookies.
+
+    `html` and `markdown` are tables to paste into a page. They don't have the website's own cookies.
+    """
+    return PrivacyTable.of(access.enter_while(privacy_table.read_table))
 
 
 @router.post(

@@ -220,10 +220,8 @@ class Website(Wire):
     kind: AddressKind = Field(
         description="The kind of address. Only `domain` websites can be audited.", examples=["domain"]
     )
-    primary: bool = Field(description="Whether this is the first domain, shown as the project's site.", examples=[True])
-    audited: bool = Field(
-        description="Whether an audit uses this website. Deleting the website deletes the audit.", examples=[False]
-    )
+    primary: bool = Field(description="Whether this is the first domain, shown as the project's site.")
+    audited: bool = Field(description="Whether an audit uses this website. Deleting the website deletes the audit.")
 
     @classmethod
     def of(cls, website: WebsiteItem, *, primary: bool) -> Self:
@@ -377,7 +375,7 @@ class Project(CreatedProject):
 class DeletedProject(Wire):
     """The result of deleting a project."""
 
-    deleted: Literal[True] = Field(description="True: the project was deleted.", examples=[True])
+    deleted: Literal[True] = Field(description="True: the project was deleted.")
     project_id: ProjectId
     deleted_websites: int = Field(description="The number of websites deleted with the project.", ge=0, examples=[2])
     deleted_audits: int = Field(description="The number of audits deleted with the websites.", ge=0, examples=[1])

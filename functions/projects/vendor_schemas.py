@@ -4,6 +4,7 @@ from typing import Literal, Self
 
 from pydantic import Field
 
+from controlplane.findings import privacy_table
 from controlplane.findings.items import CodeUse
 from controlplane.findings.vendors import ReviewState, VendorItem, VendorState
 from controlplane.platform.http.envelope import Wire
@@ -45,9 +46,7 @@ class VendorEvidence(Wire):
         description="The pages on which the vendor was seen, newest first. At most five.",
         examples=[["https://shop.example.com/checkout", "https://shop.example.com/"]],
     )
-    before_consent: bool = Field(
-        description="Whether the latest detection saw the vendor load before consent.", examples=[False]
-    )
+    before_consent: bool = Field(description="Whether the latest detection saw the vendor load before consent.")
 
 
 class VendorPlace(Wire):
@@ -61,7 +60,6 @@ class VendorPlace(Wire):
     )
     gated: bool | None = Field(
         description="Whether the vendor waits for consent there. Null if that is unknown, and for manifests.",
-        examples=[False],
     )
     package: str | None = Field(description="The package that the manifest names.", examples=[None])
 
@@ -73,8 +71,8 @@ class VendorInCode(Wire):
     repository_name: str = Field(description="The repository's name.", examples=["shop"])
     scan_id: str = Field(description="The scan's ID.", examples=["scn_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"])
     scanned_at: Timestamp = Field(description="The time of the scan.")
-    found: bool = Field(description="Whether the scan found the vendor. If not, an earlier one did.", examples=[True])
-    before_consent: bool = Field(description="Whether one of the places doesn't wait for consent.", examples=[True])
+    found: bool = Field(description="Whether the scan found the vendor. If not, an earlier one did.")
+    before_consent: bool = Field(description="Whether one of the places doesn't wait for consent.")
     places: list[VendorPlace] = Field(
         description="Some places, those without consent first. If the scan is locked or a preview: manifests and the "
         "files of readable findings."
@@ -89,7 +87,7 @@ class VendorInCode(Wire):
 class ProjectVendor(Wire):
     """A vendor that was seen on a project's websites or in its code, or decided on.
 
-    Until the runtime detects it, it has no domain, no evidence, and no times.
+    Until the runtime or an audit detects it, it has no domain, no evidence, and no times.
     """
 
     vendor_id: VendorId
@@ -118,3 +116,42 @@ class ProjectVendor(Wire):
         pages = [piece.url for piece in vendor.evidence if piece.url]
         evidence = VendorEvidence.showing(vendor, count=len(vendor.evidence), pages=pages[:_MOST_PAGES])
         return cls.showing(vendor, evidence=evidence, repositories=[VendorInCode.of(use) for use in vendor.code])
+
+
+class PrivacyTableVendor(Wire):
+    """A vendor of a privacy page. Unknown fields are null."""
+
+    vendor_id: VendorId
+    name: str = Field(description="The name.", examples=["Segment"])
+    purpose: str | None = Field(description="The purpose.", examples=["Shows maps"])
+    cookies: list[str] | None = Field(
+        description="With default lifetimes. Empty if it documents that it sets none.",
+        examples=[["_ga (2 years): Distinguishes visitors"]],
+    )
+    privacy_policy: str | None = Field(description="The address.", examples=["https://example.com/privacy"])
+    before_consent: bool = Field(description="Whether it was seen to load before consent.", examples=[False])
+
+    @classmethod
+    def of(cls, vendor: privacy_table.ListedVendor) -> Self:
+        return cls.showing(vendor, cookies=None if vendor.cookies is None else [*map(str, vendor.cookies)])
+
+
+class PrivacyTable(Wire):
+    """The vendors of a privacy page, and those that it leaves out."""
+
+    vendors: list[PrivacyTableVendor] = Field(description="By name.")
+    html: str = Field(description="A fragment.", examples=["<table>…</table>"])
+    markdown: str = Field(description="A table.", examples=["| Vendor | …"])
+    undecided: list[str] = Field(description="Found ones without a decision.", examples=[["Hotjar"]])
+    ignored: list[str] = Field(description="Found, but ignored.", examples=[[]])
+    unseen: list[str] = Field(description="Approved, but not found.", examples=[[]])
+
+    @classmethod
+    def of(cls, table: privacy_table.PrivacyTable) -> Self:
+        listed = table.listed
+        return cls.showing(
+            table,
+            vendors=[PrivacyTableVendor.of(vendor) for vendor in listed],
+            html=privacy_table.to_html(listed),
+            markdown=privacy_table.to_markdown(listed),
+        )

@@ -13,22 +13,24 @@ Every step can be repeated: a worker that takes over after a crash does the same
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
+from itertools import islice
 from typing import NamedTuple
 from urllib.parse import quote
 
 from controlplane.code_host import repositories
 from controlplane.findings import publications, vendors
-from controlplane.findings.fixes import Edit, Fix
-from controlplane.findings.items import Discovery, InboxItem, LockedFindings, Resolution, VendorDecision
+from controlplane.findings.discoveries import Discovery, Resolution
+from controlplane.findings.fixes import Fix
+from controlplane.findings.items import InboxItem, LockedFindings, VendorDecision
 from controlplane.platform.queues.messages import dispatch
 from controlplane.platform.table.leases import Lease
 from controlplane.scans import findings
-from controlplane.scans.findings import MOST_ISSUES, FindingItem, FindingVendor, Location
+from controlplane.scans.findings import MOST_ISSUES, MOST_SUPPRESSED, FindingItem, FindingVendor, Location
 from controlplane.scans.history import Absence, HistoryItem, list_history, publish_late, put_history, resolve_gone
 from controlplane.scans.items import PREVIEW_FINDINGS, ScanItem
 from openassent_analysis import Analysis, Finding
 from openassent_analysis.catalogue import catalogue
-from openassent_analysis.findings import COMMENT, RULE, VENDOR, Suppression
+from openassent_analysis.findings import COMMENT, RULE, VENDOR, Suppressed, Suppression
 from openassent_analysis.fixes import Project, fix_for
 from openassent_analysis.identities import identify
 from openassent_analysis.selection import PROJECT_FILE
@@ -51,7 +53,8 @@ type Decisions = Mapping[str, VendorDecision]
 class Identified(NamedTuple):
     """The findings that a scan reported, by fingerprint and without repetitions, and earlier ones to compare them with.
 
-    current: their history, as of this scan. places: how often each was reported.
+    current: their history, as of this scan. places: how often each was reported. suppressed: those that the repository
+    suppresses.
     """
 
     sight: Sight
@@ -60,6 +63,7 @@ class Identified(NamedTuple):
     findings: Mapping[str, Finding]
     current: Mapping[str, HistoryItem]
     places: Counter[str]
+    suppressed: Mapping[str, Suppressed]
 
 
 def _identify(scan: ScanItem, result: Analysis, unread: Unread) -> Identified:
@@ -70,15 +74,25 @@ def _identify(scan: ScanItem, result: Analysis, unread: Unread) -> Identified:
     # A suppressed finding keeps its identity, so that no other one continues it.
     fingerprints = identify([*found.values(), *(it.finding for it in suppressed.values())], history, sight.misses)
     by_fingerprint = {fingerprints[it]: finding for it, finding in found.items()}
-    sight = sight._replace(
-        silenced={fingerprints[it]: _silence(finding.suppression) for it, finding in suppressed.items()}
-    )
+    silent = {fingerprints[it]: finding for it, finding in suppressed.items()}
+    sight = sight._replace(silenced={it: _silence(finding.suppression) for it, finding in silent.items()})
     current = {
         fingerprint: identities.found_again(scan, finding, fingerprint, history.get(fingerprint), sight.linked)
         for fingerprint, finding in by_fingerprint.items()
     }
     places = Counter(fingerprints[finding.fingerprint] for finding in result.findings)
-    return Identified(sight, history, read_baseline(scan), by_fingerprint, current, places)
+    return Identified(sight, history, read_baseline(scan), by_fingerprint, current, places, silent)
+
+
+def _suppressed(scan: ScanItem, identified: Identified, project: Project) -> list[FindingItem]:
+    """Returns the suppressed findings to store after the scan's issues, most urgent first."""
+    stored = []
+    for fingerprint, (finding, suppression) in islice(identified.suppressed.items(), MOST_SUPPRESSED):
+        earlier = identified.history.get(fingerprint)
+        known = identities.found_again(scan, finding, fingerprint, earlier, identified.sight.linked)
+        issue = to_issue(scan, finding, known, project)
+        stored.append(replace(issue, suppression=findings.Suppression(*suppression)))
+    return stored
 
 
 def _silence(suppression: Suppression) -> str:
@@ -94,7 +108,8 @@ def publish_findings(scan: ScanItem, lease: Lease, result: Analysis, unread: Unr
     Returns the scan with its numbers of places and of issues, those also by priority, and with its comparison if there
     is an earlier scan.
     """
-    sight, history, baseline, found, current, _ = _identify(scan, result, unread)
+    identified = _identify(scan, result, unread)
+    sight, history, baseline, found, current, *_ = identified
     known = baseline.known(scan, history)
     issues = [
         replace(to_issue(scan, finding, current[it], project), is_new=baseline.scan is not None and it not in known)
@@ -109,7 +124,7 @@ def publish_findings(scan: ScanItem, lease: Lease, result: Analysis, unread: Unr
     put_history(
         lease, [it for it in current.values() if it.fingerprint in recorded and it != history.get(it.fingerprint)]
     )
-    findings.put_findings(scan.scan_id, lease.attempt, kept)
+    findings.put_findings(scan.scan_id, lease.attempt, [*kept, *_suppressed(scan, identified, project)])
     scan = replace(
         scan,
         finding_count=len(result.findings),
@@ -149,7 +164,8 @@ def compare(scan: ScanItem, lease: Lease, result: Analysis, unread: Unread, proj
 
     Without a scan of the production branch, all findings are kept. Those that decisions on vendors settle never are.
     """
-    sight, history, baseline, found, current, places = _identify(scan, result, unread)
+    identified = _identify(scan, result, unread)
+    sight, history, baseline, found, current, places, _ = identified
     # A scan stores its most urgent findings only. The history has more.
     known = {finding.fingerprint for finding in baseline.findings}
     if baseline.scan is not None:
@@ -158,7 +174,7 @@ def compare(scan: ScanItem, lease: Lease, result: Analysis, unread: Unread, proj
     issues = [to_issue(scan, finding, current[it], project) for it, finding in found.items() if it not in known]
     new = [issue for issue in issues if not discovery_of(scan, issue, decided).settled]
     kept = new[:MOST_ISSUES]
-    findings.put_findings(scan.scan_id, lease.attempt, kept)
+    findings.put_findings(scan.scan_id, lease.attempt, [*kept, *_suppressed(scan, identified, project)])
     findings.delete_attempts_before(scan.scan_id, lease.attempt)
     return replace(
         scan,
@@ -257,7 +273,7 @@ def to_issue(scan: ScanItem, finding: Finding, known: HistoryItem, project: Proj
         first_seen_at=known.first_seen_at,
         vendors=tuple(FindingVendor(it.id, it.name, it.domains[0].partition("/")[0]) for it in vendors_of),
         confidence=finding.confidence,
-        fix=None if fix is None else Fix(*fix[:4], tuple(Edit(*it) for it in fix.edits)),
+        fix=None if fix is None else Fix.of(fix),
     )
 
 

@@ -30,20 +30,22 @@ def publish_uses(
 
     readable: the findings that the scan's access shows. is_known: whether the scan knows what is in a file.
     """
-    for inventory in reads.list_inventories([scan.scan_id]):  # none if the scan was deleted with its project
+    inventory = reads.find_inventory(scan.scan_id)
+    if inventory is not None:  # the scan wasn't deleted with its project
         found = _found(scan, inventory, readable)
         _record(scan, found, _knows_nothing if inventory.truncated else is_known, lease)
 
 
 def publish_unlocked_uses(scan: ScanItem) -> None:
     """Stores the vendors that the unlocked scan found, except those that a newer scan no longer found."""
-    inventories = reads.list_inventories([scan.scan_id])
-    if scan.cause.pull_request_number is not None or not inventories:
+    inventory = reads.find_inventory(scan.scan_id)
+    if scan.cause.pull_request_number is not None or inventory is None:
         return
-    found = _found(scan, inventories[0], ())
+    found = _found(scan, inventory, ())
     newest = reads.find_production_scan(scan.repository_id, scan.project_id, completed=True)
     if newest is not None and newest.created_at > scan.created_at:
-        left = {vendor.id for current in reads.list_inventories([newest.scan_id]) for vendor in current.vendors}
+        current = reads.find_inventory(newest.scan_id)
+        left = {vendor.id for vendor in current.vendors} if current else set()
         found = {vendor_id: vendor for vendor_id, vendor in found.items() if vendor_id in left}
     _record(scan, found, _knows_nothing)
 
@@ -99,7 +101,7 @@ def _ids_in(project_id: ProjectId) -> dict[str, str]:
     own, ids = catalogue().vendors, dict[str, str]()
 
     def rank(vendor: VendorItem) -> tuple[bool, bool]:
-        return vendor.state is not None or vendor.inbox_item_id is not None, vendor.vendor_id in own
+        return vendor.state is not None or vendor.revision is not None, vendor.vendor_id in own
 
     for vendor in sorted(list_all_vendors(project_id), key=rank):
         known = catalogue_vendor(vendor)

@@ -20,7 +20,8 @@ import yaml
 
 from controlplane.code_host import repositories
 from controlplane.findings import publications
-from controlplane.findings.items import Discovery, Evidence, Resolution, finding_item_id
+from controlplane.findings.discoveries import Discovery, Resolution, finding_item_id
+from controlplane.findings.items import Evidence
 from controlplane.platform.core.ids import RepositoryId, ScanId
 from controlplane.platform.core.priorities import Priority
 from controlplane.platform.queues import comparisons, messages

@@ -7,8 +7,9 @@ expiration time themselves, and TTL deletes the items a few days later.
 
 from aws_lambda_powertools.metrics import MetricUnit
 
+from controlplane.audits import schedules
 from controlplane.erasure import cleanup
-from controlplane.findings import issue_attempts
+from controlplane.findings import issue_attempts, snoozes
 from controlplane.platform.core import clock
 from controlplane.platform.core.observability import describe, logger, metrics
 from controlplane.platform.queues import messages
@@ -26,6 +27,9 @@ STEPS: dict[str, Step] = {
     "RecoveredScans": recover_scans,
     "ScheduledScans": queue.queue_scheduled,
     "StartedScans": queue.start_queued,
+    "StartedAudits": schedules.start_due,
+    "LostAudits": schedules.end_lost,
+    "ReopenedFindings": snoozes.reopen_due,
     "MatchedRepositories": match_advisories,
     "FinishedDeletions": cleanup.finish_deletions,
 }

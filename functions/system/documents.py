@@ -12,14 +12,15 @@ from pathlib import Path
 
 from fastapi import Response
 
-from controlplane.platform.core.errors import RouteNotFound
+from controlplane.platform.core.errors import ApiError, RouteNotFound
 from controlplane.platform.core.settings import settings
 from controlplane.platform.core.urls import dashboard_base_url, public_base_url
+from controlplane.platform.http.callers import Caller
 from controlplane.platform.http.conditional import is_current
+from controlplane.platform.http.negotiation import quality_of
 
 _REFERENCE = Path(__file__).parent / "reference"
-_ERRORS = "errors"
-_RULES = "rules"
+_INDEX = "index"
 # Placeholders in the files for the API's address, the dashboard's address, and the contact email address.
 _API_ADDRESS = "https://api.assent.example"
 _PAGES_ADDRESS = "https://dashboard.assent.example"
@@ -53,6 +54,11 @@ _HEADERS = {
     "cross-origin-opener-policy": "same-origin",
     "permissions-policy": "camera=(), geolocation=(), microphone=()",
 }
+_ERROR_PAGE = (
+    '<!doctype html>\n<html lang="en">\n<meta charset="utf-8">\n<meta name="viewport" content="width=device-width">\n'
+    "<title>Not available</title>\n<main>\n<h1>Not available</h1>\n"
+    '<p>{}</p>\n<p><a href="{}">Go to the reference</a></p>\n</main>\n'
+)
 # Relative to /docs, because the stage precedes the path unless there is a custom domain.
 _LINKS = ", ".join(
     f'<{target}>; rel="{relation}"; type="{media_type}"'
@@ -71,13 +77,15 @@ def get_document(name: str, if_none_match: str | None) -> Response:
 
 def show_reference(accept: str, if_none_match: str | None) -> Response:
     """Returns the reference as HTML or its introduction as Markdown, whichever the client prefers."""
-    answer = _negotiate("introduction.md", "index.html", accept, if_none_match)
+    answer = _negotiate("introduction.md", f"{_INDEX}.html", accept, if_none_match)
     answer.headers["link"] = _LINKS
     return answer
 
 
 def _negotiate(markdown: str, page: str, accept: str, if_none_match: str | None) -> Response:
-    answer = _answer(_REFERENCE / (markdown if _prefers_markdown(accept) else page), if_none_match)
+    """Returns the page, or the Markdown if there is one and the client prefers it."""
+    name = markdown if markdown in _names() and _prefers_markdown(accept) else page
+    answer = _answer(_REFERENCE / name, if_none_match)
     answer.headers["vary"] = "Accept, Accept-Encoding"
     return answer
 
@@ -85,13 +93,12 @@ def _negotiate(markdown: str, page: str, accept: str, if_none_match: str | None)
 def get_file(name: str, accept: str, if_none_match: str | None) -> Response:
     """Returns a file of the reference by name. Raises RouteNotFound if there is no such file.
 
-    The errors, to which every error response leads, are HTML or Markdown, whichever the client prefers. The rules are a
-    page that lists them.
+    A page such as `errors` or a guide, which is named without its suffix, is HTML, or Markdown if it has that form and
+    the client prefers it.
     """
-    if name == _ERRORS:
-        return _negotiate(f"{_ERRORS}.md", f"{_ERRORS}.html", accept, if_none_match)
-    if name == _RULES:
-        return _answer(_REFERENCE / f"{_RULES}.html", if_none_match)
+    page = f"{name}.html"
+    if page in _names() and "." not in name and name != _INDEX:
+        return _negotiate(f"{name}.md", page, accept, if_none_match)
     if name not in _names() or (name != _SHOWN and Path(name).suffix not in {".md", *_HASHED}):
         raise RouteNotFound
     return _answer(_REFERENCE / name, if_none_match)
@@ -111,25 +118,16 @@ def _names() -> frozenset[str]:
     return frozenset(path.name.removesuffix(_PACKED) for path in _REFERENCE.iterdir())
 
 
+def show_error(error: ApiError, caller: Caller) -> Response:  # noqa: ARG001
+    """Renders an error of the reference for browsers (`controlplane.platform.http.callers.ErrorPage`)."""
+    headers = {**_HEADERS, **error.headers, "content-type": _MEDIA_TYPES[".html"]}
+    return Response(_ERROR_PAGE.format(escape(error.public), f"{public_base_url()}/docs"), error.status, headers)
+
+
 def _prefers_markdown(accept: str) -> bool:
     """Returns True if the client accepts Markdown and doesn't prefer HTML. Browsers don't list Markdown."""
-    liked = {"text/markdown": 0.0, "text/html": 0.0}
-    for part in accept.lower().split(","):
-        media_type, *parameters = (piece.strip() for piece in part.split(";"))
-        if media_type in liked:
-            liked[media_type] = _quality(parameters)
-    return liked["text/markdown"] > 0 and liked["text/markdown"] >= liked["text/html"]
-
-
-def _quality(parameters: list[str]) -> float:
-    for parameter in parameters:
-        name, _, value = parameter.partition("=")
-        if name == "q":
-            try:
-                return float(value)
-            except ValueError:
-                return 0.0
-    return 1.0
+    markdown = quality_of("text/markdown", accept)
+    return markdown > 0 and markdown >= quality_of("text/html", accept)
 
 
 def _text(path: Path) -> str:

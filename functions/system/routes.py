@@ -14,6 +14,7 @@ from controlplane.platform.http.conditional import IfNoneMatch
 from controlplane.platform.http.envelope import Page
 from controlplane.platform.http.pagination import Cursor, Limit
 from controlplane.platform.http.route import refuses
+from controlplane.platform.table.health import DatabaseUnreachable, check_database
 from system import documents, service, webhooks
 from system.schemas import (
     CallingCredential,
@@ -35,10 +36,10 @@ Accept = Annotated[str, Header(include_in_schema=False)]
 
 
 @router.get("/health", operation_id="getHealth", summary="Check the service's health")
-@refuses(service.DatabaseUnreachable)
+@refuses(DatabaseUnreachable)
 async def get_health() -> Health:
     """Checks that the service and its database respond."""
-    service.check_database()
+    check_database()
     return Health(ok=True, database=Database(ok=True))
 
 
@@ -115,6 +116,19 @@ async def get_authorization_server() -> Response:
     """Returns the authorization server metadata (RFC 8414), which tells a device how to get a user token."""
     metadata = service.describe_authorization_server()
     return Response(json.dumps(metadata), media_type="application/json", headers=_KEPT_A_WHILE)
+
+
+@router.get("/.well-known/oauth-protected-resource", operation_id="getProtectedResource", include_in_schema=False)
+async def get_protected_resource() -> Response:
+    """Returns the protected resource metadata (RFC 9728), which names the authorization server."""
+    metadata = service.describe_protected_resource()
+    return Response(json.dumps(metadata), media_type="application/json", headers=_KEPT_A_WHILE)
+
+
+@router.get("/.well-known/security.txt", operation_id="getSecurityContact", include_in_schema=False)
+async def get_security_contact() -> Response:
+    """Returns whom to tell about a vulnerability (RFC 9116)."""
+    return Response(service.describe_security_contact(), media_type="text/plain", headers=_KEPT_A_WHILE)
 
 
 @router.get(

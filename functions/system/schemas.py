@@ -12,13 +12,13 @@ from controlplane.platform.http.fields import OptionalTimestamp
 class Database(Wire):
     """The health of the database."""
 
-    ok: bool = Field(description="True: the database responded.", examples=[True])
+    ok: bool = Field(description="True: the database responded.")
 
 
 class Health(Wire):
     """The health of the service."""
 
-    ok: bool = Field(description="True: the service and its dependencies responded.", examples=[True])
+    ok: bool = Field(description="True: the service and its dependencies responded.")
     database: Database
 
 
@@ -88,4 +88,4 @@ class CallingCredential(Wire):
 class ReceivedWebhook(Wire):
     """The result of a webhook. If it isn't accepted, it is a duplicate, or the service doesn't react to such events."""
 
-    accepted: bool = Field(description="Whether the webhook was accepted now.", examples=[True])
+    accepted: bool = Field(description="Whether the webhook was accepted now.")

@@ -1,34 +1,19 @@
-"""Business rules of `system`: health check, reachable organizations, and the two discovery documents."""
+"""Business rules of `system`: reachable organizations, and the discovery documents."""
 
 from typing import Any, get_args
 
-from awsclient.errors import AwsError
 from controlplane.access.authentication import Principal, key_organization
 from controlplane.feedback import store as feedback
 from controlplane.organizations import store as organizations
 from controlplane.organizations.store import Membership
-from controlplane.platform.core import deadline
-from controlplane.platform.core.errors import RouteNotFound, ServiceUnavailable
+from controlplane.platform.core import clock
+from controlplane.platform.core.errors import RouteNotFound
 from controlplane.platform.core.scopes import SCOPES
 from controlplane.platform.core.settings import settings
 from controlplane.platform.core.urls import public_base_url
-from controlplane.platform.table.table import StoreError, table
 
-# Short, so that monitors fail fast.
-_HEALTH_SECONDS = 1.2
-
-
-class DatabaseUnreachable(ServiceUnavailable):
-    message = "The database is unavailable. Try again shortly."
-
-
-def check_database() -> None:
-    """Raises DatabaseUnreachable unless a read of the table succeeds."""
-    try:
-        with deadline.budget(_HEALTH_SECONDS):
-            table.ping()
-    except (AwsError, StoreError) as error:
-        raise DatabaseUnreachable(reason=type(error).__name__) from error
+# RFC 9116 recommends less than a year.
+_CONTACT_SECONDS = 180 * 86_400
 
 
 def describe_authorization_server() -> dict[str, Any]:
@@ -54,6 +39,32 @@ def describe_authorization_server() -> dict[str, Any]:
         "revocation_endpoint_auth_methods_supported": ["none"],
         "service_documentation": f"{issuer}/docs",
     }
+
+
+def describe_protected_resource() -> dict[str, Any]:
+    """Returns the protected resource metadata (RFC 9728), which names the authorization server of this API.
+
+    Raises RouteNotFound if device authorization is disabled, because there is no authorization server then.
+    """
+    server = describe_authorization_server()
+    return {
+        "resource": server["issuer"],
+        "authorization_servers": [server["issuer"]],
+        "bearer_methods_supported": ["header"],
+        "resource_name": settings.service_brand.capitalize(),
+        "resource_documentation": server["service_documentation"],
+    }
+
+
+def describe_security_contact() -> str:
+    """Returns whom to tell about a vulnerability (RFC 9116). Raises RouteNotFound without a contact."""
+    contact = settings.contact
+    if contact is None:
+        raise RouteNotFound
+    expires = clock.timestamp(clock.now() + _CONTACT_SECONDS)
+    address = contact if "://" in contact else f"mailto:{contact}"
+    canonical = f"{public_base_url()}/.well-known/security.txt"
+    return f"Contact: {address}\nExpires: {expires}\nPreferred-Languages: en\nCanonical: {canonical}\n"
 
 
 def describe_feedback() -> dict[str, Any]:

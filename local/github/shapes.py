@@ -47,6 +47,7 @@ def repository(found: GitRepository, base: str) -> dict[str, Any]:
         "private": True,
         "visibility": "private",
         "html_url": f"{base}/{found.full_name}",
+        "homepage": f"https://{found.owner}.example.com",
         "default_branch": found.default_branch(),
         "archived": False,
         "has_issues": True,

@@ -38,12 +38,14 @@ def describe() -> dict[str, Any]:
     components = Components(documents(FIXED["info"]))
     components.schemas.add(FIXED["components"]["schemas"], sent=True)
     paths = _paths(components)
+    components.schemas.share()
     components.schemas.extend()
     document: dict[str, Any] = {
         "openapi": "3.1.0",
         "info": {**FIXED["info"], "description": ABOUT.replace("{deprecations}", _deprecations())},
         "externalDocs": FIXED["externalDocs"],
         "servers": FIXED["servers"],
+        "security": FIXED["security"],
         "tags": _tags(paths),
         "paths": paths,
         "x-common-headers": FIXED["x-common-headers"],

@@ -11,11 +11,11 @@ from controlplane.access.anonymous import Anonymous
 from controlplane.platform.core.roles import RANK
 from controlplane.platform.http import deprecations
 from controlplane.platform.http.envelope import Answer, Page
-from controlplane.platform.http.reader import DRY_RUN
 from controlplane.platform.http.route import ControlRoute
 from scripts.openapi import errors, examples, requests
 from scripts.openapi.components import FAILURES, OAUTH, Components, Object, headers
 from scripts.openapi.schemas import REFERENCE, fields_of, reference, serialized, tidy
+from scripts.openapi.texts import FIXED
 
 
 def finish(route: ControlRoute, operation: Object, components: Components) -> Object:
@@ -31,7 +31,8 @@ def finish(route: ControlRoute, operation: Object, components: Components) -> Ob
     }
     if operation.get("deprecated"):
         finished["deprecated"] = True
-    finished["security"] = _security(route)
+    if (security := _security(route)) != FIXED["security"]:
+        finished["security"] = security
     finished |= _requirements(route)
     if "parameters" in operation:
         described = [requests.parameter(parameter) for parameter in operation["parameters"]]
@@ -91,11 +92,11 @@ def _needs(route: ControlRoute) -> str:
         return "Needs no credential."
     if requires.scope is None:
         return "Needs any valid credential."
-    credential = "an API key or a user token" if len(_security(route)) > 1 else "a user token"
+    token = "" if len(_security(route)) > 1 else "a user token with "
     scopes = " or ".join(f"`{scope}`" for scope in (requires.scope, requires.or_scope) if scope)
     roles = _roles(route)
     role = f", of an {' or '.join(roles)}" if roles else ""
-    return f"Needs {credential} with the scope {scopes}{role}."
+    return f"Needs {token}the scope {scopes}{role}."
 
 
 _JSON = "application/json"
@@ -113,7 +114,7 @@ def successes(route: ControlRoute, operation: Object, components: Components) ->
         declared = route.responses.get(status, {})
         response: Object = {
             "description": declared.get("description") or _description(route, status),
-            **headers(*_headers(operation), *declared.get("headers", {}), *_deprecation_headers(route)),
+            **headers(*declared.get("headers", {}), *_deprecation_headers(route)),
         }
         if status not in _WITHOUT_BODY:
             response["content"] = {_JSON: _response_body(route, operation["operationId"], components)}
@@ -129,11 +130,6 @@ def _description(route: ControlRoute, status: int) -> str:
     if typing.get_origin(route.return_type) is Page:
         return "One page of the list."
     return _DEFAULT_DESCRIPTIONS.get(next(iter(route.methods or {""})), "The result.")
-
-
-def _headers(operation: Object) -> list[str]:
-    parameters = {parameter["name"] for parameter in operation.get("parameters", ())}
-    return ["Idempotency-Replayed"] * ("Idempotency-Key" in parameters) + ["Dry-Run"] * (DRY_RUN in parameters)
 
 
 def _deprecation_headers(route: ControlRoute) -> tuple[str, ...]:

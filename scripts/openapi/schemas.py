@@ -1,13 +1,17 @@
 """The component schemas: collected from the models, and simplified."""
 
+import json
+from collections import Counter
 from typing import Any, get_args
 
 from pydantic import BaseModel, TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import core_schema
 
+from controlplane.audits.items import Outcome, ProofMethod, RunStatus, Trigger
 from controlplane.feedback.store import Category, Surface
 from controlplane.findings.items import Source, Status
+from controlplane.findings.lists import Sort
 from controlplane.findings.vendors import ReviewState, VendorState
 from controlplane.platform.core.acting import ActorKind
 from controlplane.platform.core.acting import Source as ActionSource
@@ -41,7 +45,11 @@ _ENUMERATIONS: dict[str, tuple[str, tuple[Any, ...]]] = {
     ),
     "InboxStatus": ("The status of a finding.", get_args(Status)),
     "InboxSource": ("The source of a finding.", get_args(Source)),
-    "Priority": ("P0 is the most urgent.", get_args(Priority)),
+    "InboxSort": ("The order of findings.", get_args(Sort)),
+    "Priority": (
+        "P0 is the most urgent. In code, it is the severity (critical is P0), one step lower with low confidence.",
+        get_args(Priority),
+    ),
     "FeedbackCategory": ("The category of a report.", get_args(Category)),
     "FeedbackSurface": ("The part of the product that a report is about.", get_args(Surface)),
     "VendorState": ("The decision about a vendor.", get_args(VendorState)),
@@ -56,7 +64,7 @@ _ENUMERATIONS: dict[str, tuple[str, tuple[Any, ...]]] = {
     "Confidence": ("How sure the analysis is.", ("high", "medium", "low")),
     "FindingCategory": ("The category of a finding.", (*CATEGORIES,)),
     "Severity": ("The severity of a finding.", (*SEVERITIES,)),
-    "Schedule": ("How often a repository is scanned automatically.", get_args(Schedule)),
+    "Schedule": ("How often a scan or an audit starts by itself.", get_args(Schedule)),
     "OverLimitName": ("A limit of the plan that the organization exceeds.", ("apiKeys", "projects")),
     "Stage": ("A stage of a scan.", get_args(Stage)),
     "StageStatus": ("The status of a scan's stage.", ("pending", "running", "completed", "failed", "canceled")),
@@ -73,11 +81,16 @@ _ENUMERATIONS: dict[str, tuple[str, tuple[Any, ...]]] = {
     "ActorKind": ("Who acts.", get_args(ActorKind)),
     "ActionSource": ("How an action was started.", get_args(ActionSource)),
     "AddressKind": ("The kind of address.", get_args(AddressKind)),
+    "AuditOutcome": ("The result of a run.", get_args(Outcome)),
+    "AuditRunStatus": ("The status of a run.", get_args(RunStatus)),
+    "AuditTrigger": ("What started a run.", get_args(Trigger)),
+    "ProofMethod": ("What proves ownership.", get_args(ProofMethod)),
 }
 
 # A name that a person chooses, whose pattern many requests share.
 _NAME: Schema = {**TypeAdapter(Name).json_schema(), "description": "A display name, trimmed.", "examples": ["Shop"]}
 _TAKEN = frozenset(FIXED["x-taken"])
+_SHARED_BY = 3
 _UNIONS = {tuple(it["variants"]): it for it in FIXED["x-unions"]}
 
 
@@ -170,8 +183,7 @@ def enumerations() -> dict[str, Schema]:
         common = {"type": "string", "description": about, "examples": [values[0]]}
         if name in _TAKEN:
             schemas[name] = {**common, "enum": [*values]}
-        later = f"{about} Later versions may send other values."
-        schemas[open_name(name)] = {**common, "description": later, "x-extensible-enum": [*values]}
+        schemas[open_name(name)] = {**common, "x-extensible-enum": [*values]}
     return schemas
 
 
@@ -250,6 +262,18 @@ class Schemas:
             name = schema["title"]
         self.add({name: schema}, sent=True)
         return reference(name)
+
+    def share(self) -> None:
+        """Makes a component of each ID that at least three schemas have, under the field's name."""
+        schemas = [schema.get("properties", {}) for schema in self.collected.values()]
+        named = {json.dumps(it): name for fields in schemas for name, it in fields.items() if name.endswith("Id")}
+        for text, times in Counter(json.dumps(it) for fields in schemas for it in fields.values()).items():
+            field, name = json.loads(text), named.get(text, "")
+            if times >= _SHARED_BY and name and field.get("type") == "string":
+                component = name[0].upper() + name[1:]
+                for fields in schemas:
+                    fields |= {key: reference(component) for key, it in fields.items() if it == field}
+                self.collected[component] = field
 
     def extend(self) -> None:
         """Removes from each extended schema the fields of its base. Raises SystemExit if one of them differs."""

@@ -32,7 +32,8 @@ def read(document: dict[str, Any]) -> dict[str, list[Operation]]:
     found: dict[str, list[Operation]] = {tag["name"]: [] for tag in document["tags"]}
     for path, item in document["paths"].items():
         for method, node in item.items():
-            found[node["tags"][0]].append(_read(document, method, path, node))
+            whole = {"security": document.get("security", []), **node}
+            found[node["tags"][0]].append(_read(document, method, path, whole))
     return found
 
 

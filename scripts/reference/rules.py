@@ -38,15 +38,14 @@ class Example(NamedTuple):
         return f"{start}assent-ignore: {rule_id} -- why this is fine here{end}"
 
 
-def rule_pages(environment: Environment, brand: str, style: str) -> Iterator[tuple[str, str]]:
+def rule_pages(environment: Environment) -> Iterator[tuple[str, str]]:
     """Yields the name and the text of each page: rules.html, which lists the rules, and rule.ID.html."""
-    shown = {"brand": brand, "style": style}
     known = texts()
     by_category = defaultdict(list)
     for rule in sorted(rules(), key=lambda rule: rule.id):
         by_category[rule.category].append(rule)
     categories = {known["categories"][name]["title"]: by_category[name] for name in CATEGORIES if by_category[name]}
-    yield "rules.html", environment.get_template("rules.html").render(categories=categories, **shown)
+    yield "rules.html", environment.get_template("rules.html").render(categories=categories, root="../")
     page = environment.get_template("rule.html")
     for rule in rules():
         yield (
@@ -58,7 +57,7 @@ def rule_pages(environment: Environment, brand: str, style: str) -> Iterator[tup
                 wrong_when=known["rules"][rule.id]["wrong_when"],
                 example=(example := example_of(rule)),
                 comment=example.silenced_by(rule.id),
-                **shown,
+                root="../../",
             ),
         )
 

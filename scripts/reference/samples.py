@@ -1,6 +1,9 @@
 """Example values of schemas: the declared ones, or values composed from the parts."""
 
-from typing import Any
+from typing import Any, Final
+
+# Samples of values that have no example of their own, by format or type.
+_SAMPLES: Final = {"date-time": "2026-03-04T05:06:07.000Z", "boolean": True}
 
 
 class Samples:
@@ -105,6 +108,10 @@ class Samples:
                 for name, child in node["properties"].items()
                 if not self.merge(child).get("deprecated") or name in node.get("required", [])
             }
+        types = node["type"] if isinstance(node["type"], list) else [node["type"]]
+        sample = _SAMPLES.get(node.get("format") or types[0])
+        if sample is not None:
+            return sample
         raise SystemExit(f"add an example to the field in the model: {node}")
 
 

@@ -1,6 +1,7 @@
 """All files of the reference, made from the OpenAPI document, the templates, and the code's tables of scopes and plans.
 
-The page is Redoc, from the npm package that package-lock.json pins. Without npm, the page lists the Markdown files.
+/docs is a light page with links to the guides and to a Markdown file for each operation. /docs/reference is Redoc, from
+the npm package that package-lock.json pins; without npm, that page only links to /docs.
 """
 
 import hashlib
@@ -19,6 +20,7 @@ from controlplane.platform.core.plans import PLANS
 from controlplane.platform.core.scopes import API_KEY_SCOPES, SCOPES
 from scripts.openapi.texts import BASE_URL, PAGES_URL
 from scripts.reference import calls
+from scripts.reference.guides import guides, html_of
 from scripts.reference.operations import Operation, read
 from scripts.reference.rules import rule_pages
 
@@ -40,14 +42,18 @@ def build(document_text: str, redoc: Path = REDOC) -> dict[str, str]:
     info = document["info"]
     title = info["title"][:1].upper() + info["title"][1:]
     environment = _environment()
-    shown = {"tags": tags, "title": title, "info": info, "errors": _errors()}
+    deprecations = _section(info.get("description", ""), "Deprecations")
+    articles = guides()
+    shown = {
+        "tags": tags, "title": title, "info": info, "errors": _errors(), "deprecations": deprecations,
+        "guides": articles,
+    }  # fmt: skip
     files = {
         "introduction.md": environment.get_template("introduction.md").render(
             scopes=SCOPES,
             key_scopes=API_KEY_SCOPES,
             plans=PLANS.values(),
             first_program=calls.program("getMe", is_list=False, needs_token=True),
-            deprecations=_section(info.get("description", ""), "Deprecations"),
             **shown,
         ),
         "llms.txt": environment.get_template("llms.txt").render(shown),
@@ -56,21 +62,30 @@ def build(document_text: str, redoc: Path = REDOC) -> dict[str, str]:
     for operation in itertools.chain(*tags.values()):
         files[f"{operation.node['operationId']}.md"] = page.render(operation=operation)
     files = {name: re.sub(r"\n{3,}", "\n\n", text).strip() + "\n" for name, text in files.items()}
-    assets = {"style": ("css", (_TEMPLATES / "style.css").read_text(encoding="utf-8"))}
+    files |= {f"{guide.name}.md": guide.text for guide in articles}
+    assets = {
+        "style": ("css", (_TEMPLATES / "style.css").read_text(encoding="utf-8")),
+        "search": ("js", (_TEMPLATES / "search.js").read_text(encoding="utf-8")),
+    }
     if redoc.exists():
         # Redoc's logo is on its own server, and the page loads nothing from elsewhere.
         assets["script"] = ("js", redoc.read_text(encoding="utf-8").replace(_LOGO, "data:,"))
     names = {stem: _named(stem, suffix, content) for stem, (suffix, content) in assets.items()}
     escaped = environment.overlay(autoescape=True)
-    index = escaped.get_template("page.html").render(
-        **shown, brand=_BRAND, theme=json.dumps(_THEME), script=names.get("script"), style=names["style"]
-    )
+    escaped.globals.update(brand=_BRAND, style=names["style"])
+    pages = {
+        "index.html": escaped.get_template("page.html").render(**shown, root="", search=names["search"]),
+        "reference.html": escaped.get_template("reference.html").render(
+            title=title, root="../", theme=json.dumps(_THEME), script=names.get("script")
+        ),
+        **{f"{it.name}.html": escaped.get_template("guide.html").render(guide=it, root="../") for it in articles},
+    }
     return {
         **files,
+        **pages,
         **{names[stem]: content for stem, (_, content) in assets.items()},
-        **_error_files(environment, _BRAND, names["style"]),
-        **dict(rule_pages(escaped, _BRAND, names["style"])),
-        "index.html": index,
+        **_error_files(environment, escaped),
+        **dict(rule_pages(escaped)),
         "openapi.json": document_text,
         "redoc.json": _with_samples(document, tags),
     }
@@ -87,7 +102,7 @@ def _with_samples(document: dict[str, Any], tags: dict[str, list[Operation]]) ->
 def _environment() -> Environment:
     environment = Environment(  # nosec B701  # as the comment on autoescape says
         loader=FileSystemLoader(_TEMPLATES),
-        # Markdown isn't escaped. The page is rendered by an overlay that escapes.
+        # Markdown isn't escaped. Pages are rendered by an overlay that escapes.
         autoescape=False,  # noqa: S701
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -102,6 +117,8 @@ def _environment() -> Environment:
         paragraphs=lambda text: [" ".join(part.split()) for part in text.split("\n\n") if part.strip()],
         one_line=lambda text: " ".join(text.split()),
         first_sentence=_first_sentence,
+        inline=_inline,
+        markdown=html_of,
     )
     return environment
 
@@ -140,15 +157,13 @@ class _Case(NamedTuple):
     advice: str
 
 
-def _error_files(environment: Environment, brand: str, style: str) -> dict[str, str]:
+def _error_files(environment: Environment, page: Environment) -> dict[str, str]:
     """Returns the page as HTML and as Markdown, by name."""
     found: dict[str, list[_Case]] = defaultdict(list)
     for status, code, when, details, advice in _ROW.findall(_errors_text()):
         found[code].append(_Case(status, when, details, advice))
-    page = environment.overlay(autoescape=True)
-    page.filters["inline"] = _inline
     return {
-        "errors.html": page.get_template("errors.html").render(codes=found, brand=brand, style=style),
+        "errors.html": page.get_template("errors.html").render(codes=found, root="../"),
         "errors.md": environment.get_template("errors.md").render(codes=found),
     }
 

@@ -27,7 +27,7 @@ _REPEATABLE = {"updateInboxItem", "createGithubIssue", "cancelScan", "unlockScan
 # The field of these bodies is an argument without a name, like an ID in a path.
 _POSITIONAL = {"saveActiveOrganization"}
 # Fields that a change can set to null, so omitted arguments are OMIT.
-_CLEARED = {"description", "productionBranch", "rootDirectory", "schedule"}
+_CLEARED = {"assigneeId", "description", "productionBranch", "rootDirectory", "schedule"}
 # Objects of which the SDK sends one field.
 _INNER = {"consent": "branding"}
 _NAMES = {"projectName": "name", "Prefer": "wait_seconds", "Idempotency-Key": "idempotency_key", **_INNER}
@@ -84,7 +84,7 @@ class _Operation:
     def __init__(self, document: dict[str, Any], verb: str, path: str) -> None:
         self._document, self._verb, self._path = document, verb.upper(), path
         self._samples = Samples(document)
-        self._node = document["paths"][path][verb]
+        self._node = {"security": document["security"], **document["paths"][path][verb]}
         self._id, self._public = self._node["operationId"], [] if self._node["security"] else ["public=True"]
         found = {it.name: it for it in self._parameters()}
         ids = [found.pop(to_snake(it)) for it in re.findall(r"{(\w+)}", path)]

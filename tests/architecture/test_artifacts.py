@@ -43,6 +43,7 @@ def layer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     write(packages / "lib" / "part.py", "VALUE = 7\n")
     write(packages / "lib" / "py.typed")
     write(packages / "lib" / "tests" / "test_lib.py")
+    write(packages / "lib" / "swagger-ui.min.css")
     return packages
 
 

@@ -11,9 +11,7 @@ from tests.support.each import each
 
 ROOT = Path(__file__).resolve().parents[2]
 RUNTIME = ROOT / "layers/shared/requirements.txt"
-ANALYSIS = ROOT / "layers/analysis/requirements.txt"
-FUNCTIONS = sorted((ROOT / "functions").glob("*/requirements.txt"))
-DEPLOYED = [RUNTIME, ANALYSIS, *FUNCTIONS]
+DEPLOYED = sorted([*ROOT.glob("layers/*/requirements.txt"), *ROOT.glob("functions/*/requirements.txt")])
 TOOLS = sorted((ROOT / "requirements").glob("*.txt"))
 LOCKS = DEPLOYED + TOOLS
 PIN = re.compile(r"^([A-Za-z0-9._-]+)==([^\s;]+)")

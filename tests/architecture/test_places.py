@@ -16,6 +16,7 @@ from typing import Any
 import typer
 
 from ops.cli import app
+from scripts.reference.guides import guides
 from tests.support.operations import operations
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -106,13 +107,15 @@ def reference_files() -> set[str]:
     """Returns the names of the Markdown files of the reference, its pages, and the document it shows."""
     described = json.loads((ROOT / "docs" / "openapi.json").read_text())["paths"].values()
     names = {operation["operationId"] for path in described for operation in path.values()}
-    files = {f"{name}.md" for name in (*names, "errors", "introduction", "reference")}
-    return files | {"errors", "redoc.json", "rules"}
+    written = {"errors", *(guide.name for guide in guides())}
+    files = {f"{name}.md" for name in (*names, *written, "introduction", "reference")}
+    return files | written | {"redoc.json", "reference", "rules"}
 
 
 @cache
 def first_segments() -> set[str]:
-    return {operation.path.split("/")[1] for operation in operations()} - {""}
+    # GitHub has paths below /login.
+    return {operation.path.split("/")[1] for operation in operations()} - {"", "login"}
 
 
 def headings(path: Path) -> set[str]:

@@ -19,7 +19,8 @@ PRODUCT = [
     for folder in ("layers/shared", "layers/analysis/openassent_analysis", "functions")
     for path in (ROOT / folder).rglob("*.py")
 ]
-GROUPS = sorted(path.parent.name for path in (ROOT / "functions").glob("*/app.py"))
+# No snapshot is made of the worker of website audits.
+GROUPS = sorted({path.parent.name for path in (ROOT / "functions").glob("*/app.py")} - {"website_audits"})
 SNAPSHOT = {"AWS_LAMBDA_INITIALIZATION_TYPE": "snap-start"}
 # Modules whose calls return a time, a random value, a connection, or a credential.
 PASSING = {

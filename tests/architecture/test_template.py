@@ -20,7 +20,7 @@ from local.template import NESTED, load_template
 from local.template import TEMPLATE as LOCATION
 from scan_execution import service as scan_execution
 from scan_preparation import service as scan_preparation
-from scripts.artifacts import ARCHITECTURES
+from scripts.artifacts import ARCHITECTURES, BROWSER_ARCHITECTURE, BROWSER_LAYER
 from tests.support.each import each
 from tests.support.operations import operations
 from tests.support.response_checks import check_problems
@@ -31,6 +31,7 @@ from tests.support.template import (
     functions,
     gateway_responses,
     gateway_route,
+    layers_of,
     resources,
     routes_by_group,
     text_of,
@@ -103,8 +104,8 @@ class TestValues:
         assert len(text) < 95_000
         assert len(PARAMETERS) <= 45
         together = "".join(path.read_text() for path in (LOCATION, *NESTED.values()))
-        assert len(together.splitlines()) < 1_900
-        assert len(together) < 120_000  # 115,000, and room for what an endpoint, a worker, and an index add
+        assert len(together.splitlines()) < 1_940
+        assert len(together) < 123_000  # 121,000, and room for what an endpoint, a worker, and an index add
         assert [line for line in together.splitlines() if len(line) > 120] == []
 
     def test_there_is_one_table(self):
@@ -134,8 +135,8 @@ class TestRoutes:
     def test_routes_name_their_path_except_below_the_prefixes_of_pages(self):
         for group, routes in routes_by_group().items():
             for route in routes:
-                assert route.method in ({"GET", "HEAD"} if route.path in {"/health", "/{page}"} else {"ANY"})
-                path = route.path.removesuffix("/{path+}") if group == "dashboard" else route.path
+                assert route.method in ({"GET", "HEAD"} if route.path == "/health" else {"ANY"})
+                path = route.path.removesuffix("{path+}") if group == "dashboard" else route.path
                 assert re.fullmatch(r"/|(/([a-z0-9.-]+|\{[a-z][A-Za-z]+\}))+", path)
 
     def test_a_path_belongs_to_one_function_which_answers_every_method(self):
@@ -227,8 +228,21 @@ class TestAllFunctions:
         assert properties("ScanPreparationFunction")["Timeout"] == scan_preparation.LEASE_SECONDS
         assert properties("ScanExecutionFunction")["Timeout"] == scan_execution.LEASE_SECONDS
 
-    def test_only_the_scan_has_more_memory(self):
-        assert [name for name in FUNCTIONS if "MemorySize" in properties(name)] == ["ScanExecutionFunction"]
+    def test_only_scans_and_audits_have_more_memory(self):
+        found = [name for name in FUNCTIONS if "MemorySize" in properties(name)]
+        assert found == ["ScanExecutionFunction", "WebsiteAuditsFunction"]
+
+    def test_the_browser_has_the_processor_that_it_is_built_for(self):
+        found = {
+            name: it["Properties"]["Architectures"]
+            for name, it in FUNCTIONS.items()
+            if "Architectures" in it["Properties"]
+        }
+        layer = RESOURCES[BROWSER_LAYER]
+        built = [layer["Metadata"]["BuildArchitecture"], *layer["Properties"]["CompatibleArchitectures"]]
+        assert found == {"WebsiteAuditsFunction": [BROWSER_ARCHITECTURE]}
+        assert layers_of(FUNCTIONS["WebsiteAuditsFunction"]) == [BROWSER_LAYER]
+        assert built == [BROWSER_ARCHITECTURE] * 2
 
     def test_every_log_group_has_a_function(self):
         used = {properties(it)["LoggingConfig"]["LogGroup"]["Ref"] for it in FUNCTIONS}
@@ -237,9 +251,10 @@ class TestAllFunctions:
     def test_the_defaults_leave_executions_of_a_new_account_for_the_api(self):
         optional = [{"Fn::If": [condition, True, False]} for condition in ("HasGithubApp", "SendsEmail")]
         enabled = {name: it for name, it in MAPPINGS.items() if it.get("Enabled") not in optional}
-        assert enabled.keys() == {"FindingIntakeMessages", "NotificationsMessages"}
+        assert enabled.keys() == {"FindingIntakeMessages", "NotificationsMessages", "WebsiteAuditsMessages"}
         workers = [PARAMETERS[it["ScalingConfig"]["MaximumConcurrency"]["Ref"]]["Default"] for it in enabled.values()]
-        assert 1 + sum(workers) <= PARAMETERS["AccountConcurrency"]["Default"] / 2  # with the sweep
+        # With the sweep. SQS lets no queue have fewer than two, and audits are rare.
+        assert 1 + sum(workers) <= PARAMETERS["AccountConcurrency"]["Default"] - 3
 
     def test_a_deployment_style_is_checked_unless_its_name_says_otherwise(self):
         """SAM reads a map while it transforms the template, when conditions have no value yet."""

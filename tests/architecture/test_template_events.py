@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+from controlplane.audits import reports
 from controlplane.findings import intake
 from controlplane.notify import mail_messages
 from controlplane.platform.queues.messages import MAX_RECEIVES, Message
@@ -47,7 +48,7 @@ def test_each_kind_of_message_has_an_event_in_the_form_that_sqs_sends():
     assert sorted(json.loads(record["body"])["kind"] for record in records) == sorted(
         message.model_fields["kind"].default
         for message in Message.__subclasses__()
-        if message.__module__ in {Message.__module__, mail_messages.__name__, intake.__name__}
+        if message.__module__ in {Message.__module__, mail_messages.__name__, intake.__name__, reports.__name__}
     )
     assert {owner_of(stem, WORKERS) for stem in OF_WORKERS} == WORKERS
     for record in records:

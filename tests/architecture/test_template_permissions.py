@@ -78,7 +78,9 @@ WILDCARDS = {
 READS = {f"dynamodb:{action}" for action in ("BatchGetItem", "ConditionCheckItem", "GetItem", "Query")}
 WRITES = {f"dynamodb:{action}Item" for action in ("BatchWrite", "Delete", "Put", "Update")}
 # Workers that don't share out their queue, so no message has to wait in it for others of its organization.
-UNSHARED = {"finding_intake"}
+UNSHARED = {"finding_intake", "website_audits"}
+# It runs strangers' code, so it may only receive its messages, and send its reports.
+WITHOUT_TABLE = "website_audits"
 # Lambda calls these on behalf of a queue's worker.
 POLLING = {"sqs:DeleteMessage", "sqs:GetQueueAttributes", "sqs:ReceiveMessage"}
 
@@ -164,6 +166,12 @@ class TestEachFunction:
             # One prefix each, in the format of tests/support/permissions.py.
             assert all(re.fullmatch(r"[A-Z]+(#\*)?", keys) for keys in statement.keys)
         keyed = [it for it in POLICIES[function] if it.keys]
+        if function == WITHOUT_TABLE:
+            assert [(it.actions, it.targets) for it in POLICIES[function][1:]] == [
+                (["sqs:SendMessage"], ["FindingIntakeQueue"])
+            ]
+            assert keyed == []
+            return
         reads, writes = ([it for it in keyed if {*it.actions} <= kind] for kind in (READS, WRITES))
         assert len(reads) + len(writes) == len(keyed)
         assert len(reads) == 1

@@ -69,6 +69,7 @@ CONDITIONS = {
     "(FindingIntake|Notifications)Age": (AGE, "> 900", FIVE_MINUTES, "longer than all retries, which end after 425 s"),
     "EmailsAge": (AGE, "> 900", FIVE_MINUTES, "longer than four retries of two minutes each"),
     "Email(Sent|Bounced|Complained)Delivery": ("Sum FailedInvocations", "> 0", "1 of 1 x 300 s", "a report is lost"),
+    "WebsiteAuditsAge": (AGE, "> 3600", FIVE_MINUTES, "longer than one delivery, of six times 10 minutes"),
     "GithubEventsAge": (AGE, "> 3600", FIVE_MINUTES, "longer than a rate limit of GitHub lasts"),
     "Sweeper": ("Maximum Errors", "> 0", FIVE_MINUTES, "five sweeps in a row fail"),
     "SweeperEntries": ("Sum FailedEntries", "> 0", "3 of 3 x 300 s", "entries fail for a quarter of an hour"),

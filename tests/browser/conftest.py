@@ -25,17 +25,10 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
 from local.checkout import ROOT
+from openassent_audit.browser import QUIET_FLAGS
 from tests.support.missing import is_missing
 
 AXE = ROOT / "node_modules/axe-core/axe.min.js"
-FLAGS = (
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-)
 # No style depends on both.
 LOOKS = pytest.mark.parametrize(("width", "scheme"), [("desktop", "light"), ("phone", "dark")])
 WIDTHS = {"desktop": {"width": 1280, "height": 800}, "phone": {"width": 360, "height": 740}}
@@ -193,7 +186,7 @@ def chromium() -> Iterator[Browser]:
         is_missing("not installed: Chromium")
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
-            executable_path=_chromium(), args=list(FLAGS), chromium_sandbox=False, timeout=60_000
+            executable_path=_chromium(), args=list(QUIET_FLAGS), chromium_sandbox=False, timeout=60_000
         )
         yield browser
         browser.close()
@@ -214,9 +207,9 @@ class Visit:
 
     def sign_in(self, person: dict[str, Any]) -> None:
         """Fills in the sign-in service's own page."""
-        self.page.locator("[name=username]").fill(person["email"])
+        self.page.get_by_label("Email").fill(person["email"])
         self.page.locator("[name=password]").fill(person["password"])
-        self.page.get_by_role("button", name="Sign in").click()
+        self.page.get_by_role("button", name="Sign in", exact=True).click()
 
     def sign_out(self) -> None:
         """Signs out with the menu of the person's account."""

@@ -239,6 +239,7 @@ def bundle(entry: str, files: Mapping[str, str], folder: Path) -> bytes:
     made = subprocess.run(
         [
             MODULES / ".bin/esbuild", folder / entry, "--bundle", "--jsx=automatic", "--log-level=warning",
+            "--loader:.css=empty",
             f"--alias:posthog-js={folder / 'posthog.js'}", '--define:process.env.NODE_ENV="production"',
         ],
         env=os.environ | {"NODE_PATH": str(MODULES)}, capture_output=True, check=True,

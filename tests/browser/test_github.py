@@ -12,22 +12,17 @@ OWNER, NAME = "maple-shop", "storefront"
 
 
 def connect(person: Visit) -> None:
-    """Installs the App from the page of the organization's repositories, and connects the repository."""
+    """Installs the App from the page of the organization's repositories, and scans the repository for a new project."""
     person.page.get_by_role("link", name="Repositories", exact=True).click()
     person.page.get_by_role("link", name="Connect GitHub").click()
     person.page.get_by_role("link", name=f"Install in {OWNER}").click()
-    person.look("Connect repositories to Acme", "github")
-    person.press(f"Connect {OWNER}/{NAME}")
-    person.page.get_by_role("status").get_by_text(f"{OWNER}/{NAME} is connected.").wait_for()
-    person.look("Connect repositories to Acme", "github-connected")
-
-
-def link(person: Visit) -> None:
-    """Links the organization's project, whose pull requests are then scanned."""
-    person.page.get_by_role("link", name="Link to a project").click()
-    person.page.get_by_label("Scan pull requests").check()
-    person.press("Link this project")
-    person.page.get_by_role("status").wait_for()
+    person.look(f"Scan {OWNER}/{NAME}", "github")
+    assert person.page.get_by_label("Scan pull requests").is_checked()
+    person.press("Start the first scan")
+    person.page.locator(".scan-findings li").first.wait_for()
+    person.page.get_by_role("link", name="Repositories", exact=True).click()
+    person.page.get_by_role("link", name=f"{OWNER}/{NAME}").click()
+    person.page.get_by_role("button", name="Start scan").wait_for()
     person.look(f"{OWNER}/{NAME}", "repository-linked")
 
 
@@ -50,7 +45,6 @@ def test_a_person_connects_github_and_sees_the_scan_of_a_pull_request(stack: Sta
     person.open(f"/organizations/{slug}")
     person.sign_in(stack.person())
     connect(person)
-    link(person)
 
     host = person.context.new_page()
     host.goto(f"{stack.base_url}{setup.PREFIX}/{OWNER}/{NAME}/pulls")
@@ -60,9 +54,9 @@ def test_a_person_connects_github_and_sees_the_scan_of_a_pull_request(stack: Sta
     person.open(f"/organizations/{slug}/scans")
     person.page.get_by_role("row", name="Pull request #1").wait_for()
     person.look("Scans", "scans-pull-request")
-    # The production branch has no scan, so no finding counts as new. The report may come after the scan.
-    comment, deadline = host.get_by_text("Nothing to compare with"), time.monotonic() + 60
+    # The report may come after the scan.
+    comment, deadline = host.get_by_text("1 new finding"), time.monotonic() + 60
     while not comment.count():
         assert time.monotonic() < deadline, host.content()
         host.reload()
-    host.get_by_role("heading", name="completed neutral").wait_for()
+    host.get_by_role("heading", name="completed failure").wait_for()

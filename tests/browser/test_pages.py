@@ -53,7 +53,7 @@ class TestEachViewport:
         person.look("Hello, ", "overview")
         person.open("/invitations")
         person.press(f"Accept the invitation to {name}")
-        person.page.get_by_role("status").get_by_text(f"You are now a member of {name}, as admin.").wait_for()
+        person.page.get_by_role("status").get_by_text(f"You are now an admin of {name}.").wait_for()
         person.look(name, "invitation-accepted")
         person.open("/invitations")
         person.press(f"Decline the invitation to {declined}")
@@ -135,10 +135,12 @@ class TestEachViewport:
     def test_signing_out_ends_the_session(self, visit: Callable[..., Visit], width, scheme):
         person = visit(width, scheme)
         person.open("/")
-        person.look("Consent, under control", "welcome")
+        person.look("Find the trackers that run before consent", "welcome")
         person.page.get_by_role("link", name="Sign in").click()
         person.sign_in(person.stack.person("admin"))
-        person.look("Hello, ", "overview-signed-in")
+        person.page.locator("summary", has_text="Your account").wait_for()
+        person.open("/organizations")
+        person.look("Organizations", "organizations-signed-in")
         (session,) = [it for it in person.context.cookies() if it["name"] == "assent-session"]
         assert (session["httpOnly"], session["sameSite"]) == (True, "Lax")
         assert person.stack.call("/v1/me", token=session["value"])[0] == 200
@@ -164,7 +166,7 @@ class TestWithoutScripts:
         name = invitation(invited["email"])
         person = signed_in(visit(scripts=False), "/invitations", "admin")
         person.press(f"Accept the invitation to {name}")
-        person.page.get_by_text(f"You are now a member of {name}").wait_for()
+        person.page.get_by_text(f"You are now an admin of {name}").wait_for()
         device = stack.device()
         person.open(device.link.removeprefix(stack.base_url))
         person.press("Continue")
@@ -216,7 +218,9 @@ class TestElsewhere:
         person = visit()
         person.page.set_content(f'<iframe src="{stack.base_url}/"></iframe>')
         person.page.wait_for_timeout(500)
-        assert "Consent, under control" not in "".join(frame.content() for frame in person.page.frames)
+        assert "Find the trackers that run before consent" not in "".join(
+            frame.content() for frame in person.page.frames
+        )
         person.problems.clear()  # the browser said that it refused
 
     def test_large_text_doesnt_break_the_page(self, visit: Callable[..., Visit]):

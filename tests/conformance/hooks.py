@@ -32,6 +32,7 @@ _NOT_SAID_BY_A_SCHEMA = {
     "invalid_network": "which texts are networks is decided by two address families",
     "host_bits": "the bits of an address after its network's prefix are zero",
     "in_the_past": "the clock decides which times are in the future",
+    "not_a_person": "whether the caller is a person is decided by the credential",
     "until": "only a dismissal can have an end, and the document can't say that of two fields",
     "widens": "what a key is limited to is decided by its earlier requests",
 }

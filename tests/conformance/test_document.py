@@ -35,6 +35,7 @@ MOST_RUNS = 6
 # These need two related values, something that exists only for a while, or a person's approval. With few examples,
 # requests rarely succeed; other tests cover them.
 RARELY_REACHED = {
+    "DELETE /v1/inbox/{itemId}/comments/{commentId}",
     "DELETE /v1/projects/{projectId}/websites/{websiteId}",
     "GET /v1/code-audit/scan-requests/{preparationId}",
     "GET /v1/requests/{requestId}",
@@ -171,7 +172,7 @@ class TestRequests:
         taking_keys = {
             name: operation
             for name, operation in OPERATIONS.items()
-            if any("organizationApiKey" in one for one in operation["security"])
+            if any("organizationApiKey" in one for one in operation.get("security", [{"organizationApiKey": []}]))
         }
         assert never_succeeding(schemathesis, api, api.served.api_key, taking_keys) == set()
 

@@ -107,7 +107,7 @@ def grace(stack: Stack, call: Caller, organization: Organization) -> Person:
     shown = text_of(person.sign_in("/invitations"))
     assert "Shop" in shown, shown
     joined = text_of(person.press_and_follow("Accept"))
-    assert "You are now a member of Shop, as admin." in joined, joined
+    assert "You are now an admin of Shop." in joined, joined
     return person
 
 

@@ -56,11 +56,11 @@ class TestBuild:
         # Goal 8 of docs/performance.md.
         limit_bytes = 0.45 * PLAIN_PACKAGES_BYTES
         for logical_id in FUNCTIONS:
-            # A function with its own packages can't meet that bound, so only Lambda's limit applies to it.
+            # A function with packages of its own can't meet that bound, so only Lambda's limit applies to it.
+            layers = layers_of(FUNCTIONS[logical_id])
             has_own = (ROOT / "functions" / group_of(logical_id) / "requirements.txt").exists()
-            together = sum(
-                artifacts.size_bytes(BUILD / name) for name in (logical_id, *layers_of(FUNCTIONS[logical_id]))
-            )
+            has_own |= artifacts.BROWSER_LAYER in layers
+            together = sum(artifacts.size_bytes(BUILD / name) for name in (logical_id, *layers))
             assert together < (LAMBDA_LIMIT_BYTES if has_own else limit_bytes), sizes
 
     def test_the_built_template_accepts_only_the_processor_of_the_build(self, sizes: str):
@@ -89,6 +89,8 @@ class Ran:
 def ran(request: pytest.FixtureRequest, stack: Stack, world: World) -> Ran:
     """Runs the function with the deployed function's variables, for a user who owns one organization."""
     logical_id: str = request.param
+    if artifacts.BROWSER_LAYER in layers_of(FUNCTIONS[logical_id]) and ARCHITECTURE != artifacts.BROWSER_ARCHITECTURE:
+        pytest.skip("the browser is for another processor")
     properties = FUNCTIONS[logical_id]["Properties"]
     token = world.company().owner.token
     variables = {
@@ -123,6 +125,10 @@ class TestEachFunctionInTheLambdaRuntime:
             if is_page(event["path"]):
                 expected = {200, 303, 400, 401, 403}
             assert reply.status in expected, f"{name}: {reply.text}\n{ran.log}"
+
+    def test_the_browser_of_the_layer_opens_websites(self, ran: Ran):
+        if "website_audits_run_audit" in ran.answers:  # of a website that doesn't exist
+            assert "blocked, unreachable, after" in ran.log
 
     def test_each_function_logs_its_start_and_no_failure(self, ran: Ran):
         assert ran.log.count("START RequestId") == len(ran.answers)

@@ -101,14 +101,14 @@ class Shop:
         eventually(poll, "the end of the pull request", self.stack)
 
 
-def connect(stack: Stack, hedy: Person, slug: str) -> str:
-    """Installs the App as the person, and connects the repository. Returns the page that follows."""
+def scan_first(stack: Stack, hedy: Person, slug: str) -> None:
+    """Installs the App as the person, and starts the first scan of the repository for a new project."""
     page = hedy.open(303, f"/organizations/{slug}/github").headers["location"]
     installation = page.replace("/installations/new", f"/installations/{installation_id(OWNER)}")
     callback = httpx.get(installation, trust_env=False).headers["location"]
     stack.secrets.update(parse_qs(urlsplit(callback).query)["code"])
     assert FULL_NAME in text_of(hedy.open(200, callback))
-    return text_of(hedy.press(200, "Connect", near=FULL_NAME))
+    hedy.press(303, "Start the first scan")
 
 
 @pytest.fixture(scope="module")
@@ -122,16 +122,13 @@ def shop(stack: Stack, operator: Operator, external: ExternalServices, world: Wo
     call = Caller(stack, device.access_token)
     slug = call(201, "POST", "/v1/organizations", {"name": "Open shop"})["slug"]
     operator("plan", "set", slug, "starter")
-    project_id = call(
-        201, "POST", "/v1/projects", {"name": "Shop", "region": "eu-central", "websites": ["open.example.com"]}
-    )["id"]
-    assert f"{FULL_NAME} is connected." in connect(stack, hedy, slug)
+    scan_first(stack, hedy, slug)
+    (project,) = call(200, "GET", "/v1/projects")
     (repository,) = call(200, "GET", "/v1/code-audit/repositories")
-    link = {"projectId": project_id, "pullRequestScansEnabled": True}
-    call(201, "POST", f"/v1/code-audit/repositories/{repository['id']}/links", link)
-    scans = Scans(call, repository["id"])
-    assert scans.wait_for_end(scans.start())["status"] == "completed"
-    return Shop(stack, external, hedy, slug, call, project_id, repository["id"])
+    listed = f"/v1/code-audit/scans?repositoryId={repository['id']}"
+    (scan,) = eventually(lambda: call(200, "GET", listed) or None, "the first scan", stack)
+    assert Scans(call, repository["id"]).wait_for_end(scan["id"])["status"] == "completed"
+    return Shop(stack, external, hedy, slug, call, project["projectId"], repository["id"])
 
 
 def test_a_pull_request_is_followed_from_its_opening_to_its_end(shop: Shop):

@@ -91,9 +91,9 @@ class TestAcrossAMixedFleet:
     def test_a_session_survives_the_rotation(self, api: Api, world: World, fleet: Fleet):
         fleet.first()
         browser = Browser(api).signed_in(world.person().user_id)
-        assert browser.get("/").status == 200
+        assert browser.get("/organizations").status == 200
         fleet.second()
-        assert browser.get("/").status == 200
+        assert browser.get("/organizations").status == 200
 
     def test_a_device_is_approved_and_redeems_its_code_across_the_rotation(self, api: Api, world: World, fleet: Fleet):
         browser = Browser(api).signed_in(world.person().user_id)
@@ -171,7 +171,7 @@ class TestAcrossAMixedFleet:
         leads_to = browser.get("/sign-in").headers["location"]
         fleet.second()
         assert browser.get(callback(issuer.authorize(leads_to, "subject-1"))).status == 303
-        assert browser.get("/").status == 200
+        assert browser.get("/organizations").status == 200
 
 
 class TestARetriedCreation:
@@ -263,7 +263,7 @@ class TestAfterTheOldKeyIsDropped:
         assert keys_of(api, company, f"&limit=1&cursor={cursor}").status == 400
         assert stranger.get(callback(issuer.authorize(leads_to, "subject-1"))).status == 400
         assert browser.press("Continue", fill={"Code": "BBBB-BBBB"}).status == 403
-        assert browser.get("/").status == 200
+        assert browser.get("/organizations").status == 200
 
     def test_a_refresh_whose_successors_cant_be_derived_is_refused(
         self, api: Api, world: World, monkeypatch: pytest.MonkeyPatch

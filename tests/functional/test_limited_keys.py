@@ -14,6 +14,7 @@ from controlplane.platform.core.scopes import API_KEY_SCOPES
 from controlplane.projects import store as projects
 from controlplane.projects.items import Address, ProjectItem
 from scripts.openapi.texts import DOCUMENT
+from tests.functional.projects.builders import add_audits, add_run
 from tests.support.api import Api, Reply
 from tests.support.each import each
 from tests.support.operations import Operation, operations
@@ -50,6 +51,7 @@ class Organization:
             )
             for project in (self.own, self.other)
         }
+        self.runs = {it.project_id: add_run(it, *add_audits(it)) for it in (self.own, self.other)}
         world.finding(self.company, title=f"{CANARY} of no project")
         intake.record_detection(detection(self.other.project_id, CANARY))
         self.endpoint = webhooks.create_webhook(
@@ -86,6 +88,8 @@ class Organization:
             "projectId": project.project_id,
             "websiteId": project.websites[0].website_id,
             "vendorId": CANARY,
+            "auditId": self.runs[project.project_id].audit_id,
+            "runId": self.runs[project.project_id].run_id,
             "itemId": self.items[project.project_id].item_id,
             "keyId": (self.key if project is self.own else self.foreign_key).item.key_id,
             "webhookId": self.endpoint.webhook_id,
@@ -99,11 +103,14 @@ def call(api: Api, place: Organization, operation: tuple[str, str], project: Pro
     filled = re.sub(r"\{(\w+)\}", lambda match: place.ids(project).get(match[1], "x"), path)
     route = next(it for it in operations() if (it.method, it.path) == operation)
     query = "?repositoryId=rep_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t" if path.endswith("{preparationId}") else ""
-    return api.call(method, filled + query, place.key.secret, json_body=valid_body(route))
+    body = valid_body(route)
+    if body and "websiteId" in body:
+        body["websiteId"] = project.websites[0].website_id
+    return api.call(method, filled + query, place.key.secret, json_body=body)
 
 
 def takes_keys(described: dict[str, Any]) -> bool:
-    return {"organizationApiKey": []} in described["security"]
+    return {"organizationApiKey": []} in described.get("security", [{"organizationApiKey": []}])
 
 
 BY_KEY = [it for it, described in OPERATIONS.items() if takes_keys(described)]

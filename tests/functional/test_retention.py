@@ -13,13 +13,12 @@ from controlplane.platform.core.settings import settings
 from controlplane.platform.queues.outbox import new_entry
 from controlplane.platform.table import keys
 from controlplane.platform.table.table import Delete, table
-from controlplane.projects import audits
 from controlplane.projects import store as projects
 from controlplane.scans import findings, reads, unlocks
 from controlplane.scans.items import ScanItem, work_key
 from local.template import load_template
 from tests.functional.conftest import FakeClock
-from tests.functional.projects.builders import make_project
+from tests.functional.projects.builders import add_audits, add_run, make_project
 from tests.support.api import Api, Reply
 from tests.support.audits import make_issue, make_scan
 from tests.support.calls import before_the_update_of, intercepted
@@ -259,7 +258,7 @@ class TestResolvedItems:
         item = inbox.change_status(item, "resolved", item.version, company.owner.user_id, None)
         ends = now.seconds + 365 * DAY
         now.advance(60)
-        leg = inbox.update_leg(item.item_id, "v2", fields={"githubIssue": {"number": 1}}, when="attribute_exists(pk)")
+        leg = inbox.update_leg(item, "v2", fields={"githubIssue": {"number": 1}}, when="attribute_exists(pk)")
         table.update(leg, PREPARED)
         assert expiries("INBOX#") == {ends}
 
@@ -291,9 +290,8 @@ class TestAuditRunsAndFeedback:
             set_days(monkeypatch, "audit_run", days)
             set_days(monkeypatch, "feedback", days)
         project = projects.get_project(make_project(company).project_id)
-        audit = audits.create_audit(project.project_id, project.websites[0].website_id, 7)
-        audits.record_run(project.project_id, audit.audit_id, "passed")
+        add_run(project, *add_audits(project))
         feedback.submit_report(company.owner.user_id, {"category": "bug", "message": "It is slow."})
         ends = None if left is None else now.seconds + left
-        assert expiries("AUDITRUN#") == expiries("FEEDBACK#", "FEEDBACKBY#") == {ends}
+        assert expiries("AUDITRUN#") == expiries("AUDITREPORT#") == expiries("FEEDBACK#", "FEEDBACKBY#") == {ends}
         assert expiries("FEEDBACKQUOTA#") == {now.seconds + DAY}

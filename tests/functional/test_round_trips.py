@@ -25,6 +25,9 @@ _MESSAGE = "a message is sent after the transaction, and then its entry in the o
 EXCEPTIONS: dict[tuple[str, str], tuple[int, str]] = {
     ("startScan", "user token"): (5, _MESSAGE),
     ("unlockScan", "user token"): (5, _MESSAGE),
+    ("startAuditRun", "user token"): (5, _MESSAGE),
+    ("startAuditRun", "api key"): (5, _MESSAGE),
+    ("deleteAudit", "api key"): (4, "the audit's schedule says where the sweep's entry is"),
     ("replayWebhookDelivery", "user token"): (5, _MESSAGE),
     ("createGithubIssue", "user token"): (5, "a message is sent, and that there is no issue yet is kept as a refusal"),
 }

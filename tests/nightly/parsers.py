@@ -292,7 +292,9 @@ PARSERS: dict[str, Call | tuple[Call, int]] = {
     # Requests
     "JSON body": (lambda text: reader.parse_strictly(as_bytes(text)), BODY),
     "body": (lambda text: reader._parse_json(as_bytes(text), "application/json", "identity"), BODY),
-    "form of a page": lambda text: web_session._read_form(web_session._FORM_TYPE, as_bytes(text), 64),
+    "form of a page": lambda text: web_session._read_form(
+        web_session._FORM_TYPE, as_bytes(text), 64, reader.MAX_FORM_BYTES
+    ),
     "form of OAuth": lambda text: OAuthForm().read(as_bytes(text)),
     "pairs": lambda text: reader.parse_pairs(as_bytes(text), 64),
     "note of a session": lambda text: web_session._read_note(text, text),

@@ -8,7 +8,8 @@ import pytest
 from controlplane.api_keys import store as api_keys
 from controlplane.code_host import repositories
 from controlplane.erasure import deletions
-from controlplane.findings import inbox, publications
+from controlplane.findings import conversations, inbox, publications
+from controlplane.findings.items import InboxItem
 from controlplane.organizations import invitations, invitees
 from controlplane.organizations import store as organizations
 from controlplane.organizations.store import UnknownOrganization
@@ -151,16 +152,23 @@ def test_a_scan_during_a_deletion_writes_nothing_that_remains(world, stage, what
     assert ("REPO" in kinds) is (what == "project")
 
 
-@race(inbox.UnknownItem)
-def test_a_concurrent_change_doesnt_restore_a_deleted_inbox_item(world):
+CHANGES: dict[str, Callable[[InboxItem, str], object]] = {
+    "status": lambda found, user_id: inbox.change_status(found, "dismissed", found.version, user_id, None),
+    "comment": lambda found, user_id: conversations.add_comment(found, "A late comment", user_id, {}),
+}
+
+
+@pytest.mark.parametrize("what", ["project", "organization"])
+@pytest.mark.parametrize("change", CHANGES)
+@race(inbox.UnknownItem, conversations.UnknownComment)
+def test_a_concurrent_change_doesnt_restore_a_deleted_inbox_item(world, stage, change, what):
     running = Running(world)
     found = publish_finding(running.discovery)
     user_id = running.company.owner.user_id
-    deleted, _ = yield [
-        lambda: running.delete_completely("project"),
-        lambda: inbox.change_status(found, "dismissed", found.version, user_id, None),
-    ]
+    deleted, _ = yield [lambda: running.delete_completely(what), lambda: CHANGES[change](found, user_id)]
     assert deleted is None
+    finish_deletions()
+    assert left_of(stage.check_invariants(), "A late comment") == []
     with pytest.raises(inbox.UnknownItem):
         inbox.get_item(found.item_id)
 
@@ -204,7 +212,7 @@ def test_a_sweep_interrupted_anywhere_is_finished_by_the_next(world, stage, what
     finish_deletions()
     items = stage.check_invariants()
     assert not any(key.pk.startswith("DELETIONS") for key in items)
-    assert left_of(items, gone, ("AUDITRUN#", *KEPT, *kept)) == []
+    assert left_of(items, gone, (*KEPT, *kept)) == []
 
 
 @faults(breaks=beyond_queries)

@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
-from controlplane.findings import inbox, intake
+from controlplane.findings import inbox, intake, snoozes
 from controlplane.findings.code_uses import FoundVendor, record_uses
 from controlplane.findings.items import CodeUse, InboxItem, Status, VendorPlace
+from controlplane.platform.core.ids import MemberId
 from controlplane.platform.table import keys
 from controlplane.platform.table.table import table
 from controlplane.projects import store as projects
@@ -21,6 +22,7 @@ from tests.support.api import Reply
 from tests.support.cleanup import finish_deletions
 from tests.support.populated_organization import detection
 from tests.support.published import publish_finding
+from tests.support.sweeping import swept
 from tests.support.world import World
 
 
@@ -115,6 +117,34 @@ def test_a_change_of_many_items_and_one_of_an_item_dont_overwrite_each_other(wor
     (result,) = many.data["results"]
     assert sorted((result["statusCode"], one.status)) == [200, 409]
     assert bench.item.status == ("dismissed" if result["statusCode"] == 200 else "accepted")
+
+
+@race(ends={(200, True), (409, False)})
+def test_a_member_who_is_removed_meanwhile_is_no_assignee(world, stage):
+    bench = Bench(world, stage)
+    user_id = world.member(bench.company).user_id
+    path, body = f"/v1/inbox/{bench.item_id}", {"assigneeId": user_id, "version": bench.item.version}
+    member = f"/v1/members/{MemberId.of_user(bench.id, user_id)}"
+    assigned, removed = yield [
+        lambda: stage.api.patch(path, bench.token, json_body=body),
+        lambda: stage.api.delete(member, bench.token),
+    ]
+    assert removed.status == 200
+    assert stage.api.get(path, bench.token).data["assignee"] is None
+    assert stage.api.get(f"/v1/inbox?organizationId={bench.id}&assignee={user_id}", bench.token).data == []
+    return assigned.status, bench.item.version != body["version"]
+
+
+@race(ends={(200, "accepted"), (409, "open")})
+def test_the_end_of_a_dismissal_and_a_change_dont_overwrite_each_other(world, stage):
+    bench = Bench(world, stage)
+    user_id, end = bench.company.owner.user_id, "2026-03-04T05:06:06.000Z"
+    inbox.change_status(bench.item, "dismissed", bench.item.version, user_id, None, until=end)
+    change, _ = yield [bench.patches("accepted"), lambda: swept(snoozes.reopen_due)]
+    swept(snoozes.reopen_due)
+    assert [entry.status for entry in bench.item.history] == ["open", "dismissed", bench.item.status]
+    assert bench.listed(bench.item.status) == [bench.item_id]
+    return change.status, bench.item.status
 
 
 @race(inbox.StaleVersion)

@@ -119,7 +119,8 @@ BEGUN_AGAIN: list[Step] = [("request", 1, None), ("go", -1, 1)]
 # Claimed, and the worker died before its request. Its issue can't appear anymore.
 UNSENT: list[Step] = [*BEGUN, ("deliver",), ("go", 0, 2), ("strike", 0, "crash before"), ("advance", 601)]
 # For each mutant of a condition or a leg, a schedule in which it shows. An act's calls: a request writes; a delivery
-# reads, searches if a request was sent, claims, asks the code host, and writes; a withdrawal writes what it has read.
+# reads, searches if a request was sent, claims, asks the code host, reads the item, and writes; a withdrawal writes
+# what it has read.
 SCHEDULES: dict[str, list[Step]] = {
     "begin_attempt without the leg 'caller'": [("request", 0, None), ("demote", 0), ("go", 0, 1)],
     "begin_attempt without the leg 'repository'": [("request", 0, None), ("unlink",), ("go", 0, 1)],
@@ -163,11 +164,11 @@ SCHEDULES: dict[str, list[Step]] = {
     ],
     "refuse without the condition attribute_exists(pk)": [*BEGUN, ("withdraw",), ("expire",), ("go", 0, 1)],
     "complete without the condition attribute_not_exists(pk) OR #marker = :marker": [
-        *LINKING, *WITHDRAWN, *BEGUN_AGAIN, ("go", 0, 1),
+        *LINKING, *WITHDRAWN, *BEGUN_AGAIN, ("go", 0, 2),
     ],
-    "complete without the condition attribute_exists(pk)": [*LINKING, ("remove",), ("go", 0, 1)],
+    "complete without the condition #version = :read": [*LINKING, ("go", 0, 1), ("remove",), ("go", 0, 1)],
     "complete without the condition attribute_not_exists(#githubIssue)": [
-        *LINKING, *WITHDRAWN, *BEGUN_AGAIN, ("deliver",), ("go", 1, 5), ("go", 0, 1),
+        *LINKING, *WITHDRAWN, *BEGUN_AGAIN, ("deliver",), ("go", 1, 6), ("go", 0, 2),
     ],
 }  # fmt: skip
 # What concerns an issue that is open already.

@@ -8,15 +8,14 @@ from typing import Any
 
 import pytest
 
+from controlplane.audits import store as audits
 from controlplane.erasure import leftovers
 from controlplane.platform.core.ids import ProjectId
 from controlplane.platform.queues.deletion_items import DeletionItem, work_item
 from controlplane.platform.table import keys
 from controlplane.platform.table.table import table
-from controlplane.projects import audits
 from controlplane.projects.changes import MAX_FORMER, UnknownWebsite
 from controlplane.projects.store import get_project, get_project_by_slug
-from ops.audits import remove_audit
 from tests.races.stage import Stage, faults, race
 from tests.races.verdicts import check_first
 from tests.support.api import Reply
@@ -64,11 +63,11 @@ class Shop:
         return self.api.post(f"{self.path}/vendors/segment/decision", self.token, json_body={"decision": "approve"})
 
     def audits(self, number: int) -> Callable[[], bool]:
-        """Returns the operator's act of creating an audit. The act returns True if the website still exists."""
+        """Returns the act of creating an audit. The act returns True if the website still exists."""
 
         def act() -> bool:
             try:
-                audits.create_audit(self.project_id, self.website_ids[number], 7)
+                audits.create_audit(get_project(self.project_id), self.website_ids[number], "daily")
             except UnknownWebsite:
                 return False
             return True
@@ -77,9 +76,21 @@ class Shop:
 
     def audited_only(self, number: int) -> str:
         """Audits the website, and removes it from the consent entries. Returns the audit's ID."""
-        audit_id = audits.create_audit(self.project_id, self.website_ids[number], 7).audit_id
+        audit_id = audits.create_audit(get_project(self.project_id), self.website_ids[number], "daily").audit_id
         assert self.trusts(*(origin for origin in self.origins if origin != self.origins[number]))().status == 200
         return audit_id
+
+    def new_audit(self) -> str:
+        """Creates an audit of the first website. Returns its ID."""
+        return audits.create_audit(get_project(self.project_id), self.website_ids[0], "daily").audit_id
+
+    def starts(self, audit_id: str) -> Callable[[], Reply]:
+        return lambda: self.api.post(f"{self.path}/audits/{audit_id}/runs", self.token)
+
+    def runs(self) -> list[dict[str, Any]]:
+        return table.query(
+            keys.organization_pk(self.company.organization_id), prefix="AUDITRUN#", consistent=True
+        ).items
 
     def children(self) -> list[str]:
         """Returns the sort keys of the project's items, except the project itself and its slug."""
@@ -175,7 +186,31 @@ def test_deleting_a_website_deletes_an_audit_created_concurrently(world, stage):
     deleted, _ = yield [shop.drops(0), shop.audits(0)]
     assert deleted.status == 200
     assert deleted.data["deletedAudits"] in {0, 1}
-    assert len(shop.children()) == 2 * sum(website["audited"] for website in shop.read().data["websites"])
+    assert len(shop.children()) == sum(website["audited"] for website in shop.read().data["websites"])
+
+
+@race()
+def test_an_audit_has_one_run_at_a_time(world, stage):
+    shop = Shop(world, stage)
+    assert sorted(statuses((yield [shop.starts(shop.new_audit())] * 2))) == [201, 409]
+    assert [it["status"] for it in shop.runs()] == ["pending"]
+
+
+@race()
+def test_a_deleted_audit_starts_no_run(world, stage):
+    shop = Shop(world, stage)
+    deleted, started = yield [shop.drops(0), shop.starts(shop.new_audit())]
+    assert (deleted.status, started.status) == (200, 404 if stage.came_first(0) else 201)
+    assert len(shop.runs()) == (started.status == 201)
+
+
+@faults()
+def test_under_every_fault_a_run_is_started_once(world, stage):
+    shop = Shop(world, stage)
+    case = yield shop.starts(shop.new_audit())
+    first = check_first(case, 201)
+    assert case.second.get().status in ({409} if first is not None and first.status == 201 else {201, 409})
+    assert len(shop.runs()) == 1
 
 
 # Slugs
@@ -267,7 +302,7 @@ def test_a_list_without_a_website_never_deletes_its_new_audit(world, stage, olde
     assert listed.status == 200
     assert listed.data["products"]["consent"]["trustedOrigins"] == shop.origins[1:]
     assert [website_id for website_id, _ in shop.shown()] == shop.website_ids[not audited :]
-    assert len(shop.children()) == 2 * bool(audited)
+    assert len(shop.children()) == audited
 
 
 @race()
@@ -297,7 +332,10 @@ def test_a_members_list_never_removes_a_website_added_concurrently(world, stage)
 def test_a_website_that_loses_its_last_audit_stays_if_it_is_listed_again(world, stage):
     shop = Shop(world, stage)
     audit_id = shop.audited_only(1)
-    listed, deleted = yield [shop.trusts(*shop.origins), lambda: remove_audit(get_project(shop.project_id), audit_id)]
+    listed, deleted = yield [
+        shop.trusts(*shop.origins),
+        lambda: audits.delete_audit(get_project(shop.project_id), audit_id),
+    ]
     assert listed.data["products"]["consent"]["trustedOrigins"] == shop.origins
     assert deleted in {None, shop.website_ids[1]}
     assert (shop.shown()[1][0] == shop.website_ids[1]) == (deleted is None)
@@ -359,7 +397,7 @@ def test_under_every_fault_a_new_list_is_applied_and_keeps_what_is_audited(world
     check_first(case, 200)
     assert case.second.get().status == 200
     (audited, _), (_, added) = shop.shown()
-    assert (audited, added, len(shop.children())) == (shop.website_ids[0], "new.example.com", 2)
+    assert (audited, added, len(shop.children())) == (shop.website_ids[0], "new.example.com", 1)
 
 
 @faults()

@@ -17,7 +17,7 @@ from tests.support.documented import check_documented
 from tests.support.events import rest_event
 from tests.support.operations import operations, operations_at
 from tests.support.reply import Reply
-from tests.support.response_checks import FORM, check_envelope, check_request_id, check_response, is_oauth
+from tests.support.response_checks import FORM, check_envelope, check_page, check_request_id, check_response, is_oauth
 
 __all__ = ["FORM", "Api", "Reply"]
 
@@ -99,6 +99,8 @@ class Api:
         if method == "HEAD":
             assert reply.text == ""
             check_request_id(reply, request_id)
+        elif not routes and reply.headers["content-type"].startswith("text/html"):
+            check_page(reply)
         elif not routes or response.is_own:
             check_envelope(path, reply, request_id)
         else:

@@ -75,7 +75,7 @@ class Browser:
     def follow(self, reply: Reply) -> Reply:
         """Follows the redirect after a form."""
         assert reply.status == 303, reply.text
-        return self.get(reply.headers["location"])
+        return _stays(self.get(reply.headers["location"]))
 
     def signed_in(self, user_id: str) -> "Browser":
         """Adds a session of the user with its note, and returns the browser."""
@@ -103,7 +103,8 @@ class Browser:
 
     def _post(self, target: str, fields: list[tuple[str, str]], **headers: str) -> Reply:
         sent = {"Content-Type": FORM, **self._cookie_header(), **headers}
-        return self._keep(target, self.api.call("POST", target, raw_body=urlencode(fields).encode(), headers=sent))
+        reply = self.api.call("POST", target, raw_body=urlencode(fields).encode(), headers=sent)
+        return self._keep(target, _stays(reply))
 
     def _cookie_header(self) -> dict[str, str]:
         return {"Cookie": "; ".join(f"{name}={value}" for name, value in self.cookies.items())} if self.cookies else {}
@@ -118,6 +119,13 @@ class Browser:
                 self.cookies[name] = value
         self.last, self.at = reply, target
         return reply
+
+
+def _stays(reply: Reply) -> Reply:
+    """Fails if a form, or the redirect after it, leads to another origin: Chromium blocks that (`form-action`)."""
+    location = reply.headers.get("location", "/")
+    assert urljoin("https://own", location).startswith("https://own/"), location
+    return reply
 
 
 def text_of(reply: Reply) -> str:

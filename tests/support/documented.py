@@ -72,7 +72,7 @@ class DocumentedOperation:
 @cache
 def documented_operations() -> list[DocumentedOperation]:
     return [
-        DocumentedOperation(path, method, item[method])
+        DocumentedOperation(path, method, {"security": document()["security"], **item[method]})
         for path, item in document()["paths"].items()
         for method in METHODS
         if method in item
@@ -140,7 +140,11 @@ def headers(operation: DocumentedOperation, status: int, *, to_form: bool = Fals
 
 def _common_headers(operation: DocumentedOperation, status: int) -> set[str]:
     is_counted = operation.content["security"] != [] and status not in {401, 413}
-    return {name for name in document()["x-common-headers"] if is_counted or name in {"X-Request-Id", "Cache-Control"}}
+    taken = {resolve(it)["name"] for it in operation.content.get("parameters", ()) if status < 300}
+    answers = {"Dry-Run": "dryRun", "Idempotency-Replayed": "Idempotency-Key"}
+    left_out = {name for name, parameter in answers.items() if parameter not in taken}
+    left_out |= set() if is_counted else {name for name in document()["x-common-headers"] if "RateLimit" in name}
+    return document()["x-common-headers"].keys() - left_out
 
 
 @cache

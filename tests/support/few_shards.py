@@ -14,7 +14,16 @@ from controlplane.platform.table import keys, shards, table
 from controlplane.platform.table.keys import findings, operations
 
 _FEW: Final = 2
-_COUNTS: Final = ("OUTBOX", "SCAN_WATCH", "SCAN_QUEUE", "SCAN_SCHEDULE", "DELETIONS", "ADVISORIES", "LATEST_SCANS")
+_COUNTS: Final = (
+    "OUTBOX",
+    "SCAN_WATCH",
+    "SCAN_QUEUE",
+    "SCAN_SCHEDULE",
+    "SNOOZES",
+    "DELETIONS",
+    "ADVISORIES",
+    "LATEST_SCANS",
+)
 
 
 @contextmanager

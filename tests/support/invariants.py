@@ -138,16 +138,28 @@ def projects_have_their_slugs(items: Items) -> None:
 
 
 def websites_are_trusted_or_audited(items: Items) -> None:
-    """Each website is a consent entry or audited, consent trusts one of them, and each audit has its schedule."""
+    """Each website is a consent entry or audited, consent trusts one of them, and each audit has its parts."""
     for organization_id, local, project in _of(items, "ORG#", keys.PROJECT_PREFIX):
         trusted = [website.get("trusted", True) for website in project["websites"]]
         audits = [website.get("audits", []) for website in project["websites"]]
         assert all(map(any, zip(trusted, audits, strict=True))), f"{local} has a website without a purpose"
         assert any(trusted) or not (project["consent"] and trusted), f"{local} has consent that trusts no website"
         listed = {audit_id for of_website in audits for audit_id in of_website}
-        for kind in ("AUDIT", "AUDITSCHEDULE"):
-            stored = {audit_id for _, audit_id, _ in _of(items, f"ORG#{organization_id}", f"{kind}#{local}#")}
-            assert stored == listed, f"{local} lists {listed}, stored are {stored}"
+        stored = {sk: it for _, sk, it in _of(items, f"ORG#{organization_id}", keys.audit_prefix(local))}
+        assert stored.keys() == listed, f"{local} lists {listed}, stored are {stored}"
+        for audit_id, audit in stored.items():
+            _check_audit(items, audit_id, audit)
+
+
+def _check_audit(items: Items, audit_id: str, audit: dict[str, Any]) -> None:
+    """An audit has the entry of its schedule, and if it has a pending run, that is its active one, which is watched."""
+    entries = [it["auditId"] for _, _, it in _of(items, "AUDITSCHEDULE#")]
+    assert audit_id in entries or not audit["schedule"], f"{audit_id} has no entry"
+    runs = [it for _, sk, it in _of(items, "ORG#", "AUDITRUN#") if f"#{audit_id}#" in f"#{sk}"]
+    pending = [it["runId"] for it in runs if it["status"] == "pending"]
+    assert pending == [it for it in [audit.get("activeRunId")] if it], f"{audit_id} has the pending runs {pending}"
+    watched = {it["runId"] for _, _, it in _of(items, "AUDITWATCH#")}
+    assert watched.issuperset(pending), f"{audit_id} has a run that nothing watches"
 
 
 def configurations_have_the_vendors(items: Items) -> None:
@@ -155,7 +167,7 @@ def configurations_have_the_vendors(items: Items) -> None:
     shown: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for _, _, item in _of(items, "ORG#", "VENDOR#"):
         uses = (use.get("places") for use in item.get("code", []))
-        if not ("state" in item or "inboxItemId" in item or any(uses)):
+        if not ("state" in item or "revision" in item or any(uses)):
             continue
         public = {name: item.get(name) for name in ("vendorId", "name", "domain", "category", "state")}
         shown[item["projectId"]].append({name: value for name, value in public.items() if value is not None})
@@ -207,23 +219,27 @@ def reports_are_counted_and_capped(items: Items) -> None:
 
 
 def inbox_items_stand_where_the_lists_look(items: Items) -> None:
-    """An item's position in both indexes matches its status, its last change, and its vendor or its file."""
+    """An item's position in both indexes matches its status, last change, assignee, and vendor or file."""
     for _, local, item in _of(items, "ORG#", keys.INBOX_PREFIX):
         vendor = item.get("runtimeVendor")
         paths = [it["path"] for it in item["evidence"] if it.get("path")] if item["source"] == "code-audit" else []
         shown = [vendor[name] for name in ("vendorId", "domain", "name")] if vendor else paths[:1]
-        order = "#".join((item["updatedAt"], local, *shown))
-        assert item["inboxOrder"] == order, f"{local} is in the wrong place, or shows another vendor or file"
+        assignee = item.get("assignee")
+        assigned = (assignee["userId"], assignee["since"]) if assignee else ()
+        order = "#".join((item["updatedAt"], "@".join((local, *assigned)), *shown))
+        assert item["inboxOrder"] == order, f"{local} is in the wrong place, or shows another vendor, file, or assignee"
         assert item["inboxByStatus"] == f"{item['pk']}#{item['status']}", f"{local} is listed under another status"
 
 
 def items_resolved_by_a_scan_are_resolved(items: Items) -> None:
-    """Only a resolved inbox item names a scan that resolved it, and that scan exists."""
+    """Only a resolved inbox item names a scan or a run of an audit that resolved it, and that exists."""
     scans = {item["scanId"] for _, _, item in _of(items, "", keys.SCAN_PREFIX)}
+    runs = {item["runId"] for _, _, item in _of(items, "ORG#", "AUDITRUN#")}
     for _, local, item in _of(items, "ORG#", keys.INBOX_PREFIX):
         if by := item.get("resolvedBy"):
             assert item["status"] == "resolved", f"{local} is {item['status']}, resolved by {by}"
-            assert by["scanId"] in scans, f"{local} was resolved by a scan that doesn't exist"
+            found = by["scanId"] in scans or (by["scanId"] is None and item["statusReason"].split()[1] in runs)
+            assert found, f"{local} was resolved by a scan or a run that doesn't exist"
 
 
 def attempts_at_issues_are_open(items: Items) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from controlplane.access.access import Requires
 from controlplane.access.anonymous import Anonymous
 from controlplane.access.web_session import RequiresSession
-from controlplane.platform.http.route import ControlRoute, routes_of
+from controlplane.platform.http.route import EVERY_PATH, ControlRoute, routes_of
 
 FUNCTIONS = Path(__file__).parents[2] / "functions"
 
@@ -60,11 +60,16 @@ def operations_at(path: str, method: str | None = None) -> tuple[Operation, ...]
     """Returns the operations of the path, by default with any method: of the route with the fewest parameters."""
     known = (operation for operation in operations() if method in {None, operation.method})
     found = [operation for operation in known if operation.route.path_regex.match(path)]
-    fewest = min((operation.path.count("{") for operation in found), default=0)
-    return tuple(operation for operation in found if operation.path.count("{") == fewest)
+    fewest = min(map(_parameters, found), default=0)
+    return tuple(operation for operation in found if _parameters(operation) == fewest)
+
+
+def _parameters(operation: Operation) -> int:
+    """Returns the number of the path's parameters. The route for all other addresses comes last."""
+    return 99 if operation.path == EVERY_PATH else operation.path.count("{")
 
 
 def is_page(path: str, *, accepts_html: bool = False) -> bool:
     """Returns True if the path returns HTML even for errors: a page for people or, if it accepts HTML, no page."""
     sessions = [operation.requires_session for operation in operations_at(path)]
-    return any(it is not None and (accepts_html or not it.negotiated) for it in sessions)
+    return any(it is not None and (accepts_html or it.dialect) for it in sessions)

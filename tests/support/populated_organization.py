@@ -4,6 +4,8 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
+from controlplane.audits import store as audits
+from controlplane.audits.items import ReportItem
 from controlplane.code_host import repositories
 from controlplane.code_host.items import RepositoryItem
 from controlplane.feedback import store as feedback
@@ -13,7 +15,6 @@ from controlplane.organizations import store as organizations
 from controlplane.platform.core import ids
 from controlplane.platform.queues.outbox import delete_entry, new_entry
 from controlplane.platform.table.table import table
-from controlplane.projects import audits
 from controlplane.projects import store as projects
 from controlplane.projects.items import ProjectItem
 from controlplane.scans import findings, unlocks
@@ -46,8 +47,10 @@ def populate_organization(world: World, company: Company | None = None) -> Popul
     secrets = [world.key(company), world.key(company)]
     repository = world.connected_repository(company)
     project = projects.get_project(repository.links[0].project_id)
-    audit = audits.create_audit(project.project_id, project.websites[0].website_id, 7)
-    audits.record_run(project.project_id, audit.audit_id, "passed")
+    audit = audits.create_audit(project, project.websites[0].website_id, "weekly")
+    run = audits.start_run(audit)
+    report = ReportItem(run_id=run.run_id, audit_id=run.audit_id, project_id=run.project_id)
+    table.put_all([report.to_item()], PREPARED)
     vendors.decide_vendor(project, "mixpanel", "approved", owner)
     intake.record_detection(detection(project.project_id))
     issues = [make_issue(number) for number in range(1, 6)]

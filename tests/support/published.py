@@ -1,7 +1,8 @@
 """Findings in the inbox, published as the workers do."""
 
 from controlplane.findings import inbox, publications
-from controlplane.findings.items import Discovery, InboxItem
+from controlplane.findings.discoveries import Discovery
+from controlplane.findings.items import InboxItem
 
 
 def publish_finding(discovery: Discovery) -> InboxItem:

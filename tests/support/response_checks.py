@@ -7,6 +7,7 @@ from typing import Any
 from controlplane.platform.core.errors import CATALOG
 from controlplane.platform.core.settings import settings
 from controlplane.platform.http.envelope import HINTS
+from controlplane.platform.http.negotiation import quality_of
 from tests.support.operations import is_page
 from tests.support.reply import Reply
 
@@ -14,6 +15,8 @@ _SARIF = re.compile(r"/v1/code-audit/scans/[^/]+/sarif")
 _NOT_ENVELOPED = {
     "/.well-known/oauth-authorization-server",
     "/.well-known/agent-feedback.json",
+    "/.well-known/oauth-protected-resource",
+    "/.well-known/security.txt",
     "/v1/github/leaked-keys",
 }
 # Files that the build generates.
@@ -26,9 +29,16 @@ _OAUTH_PATHS = "/v1/auth/device/"
 def check_response(path: str, sent: dict[str, str], reply: Reply, request_id: str | None = None) -> None:
     """Checks that a response has the shape of a page, of OAuth if the request used it, or of the envelope."""
     accepted = "".join(value for name, value in sent.items() if name.lower() == "accept")
+    accepts_html = quality_of("text/html", accepted) > quality_of("application/json", accepted)
     if "content-disposition" in reply.headers:
         check_download(reply)
-    elif is_page(path, accepts_html="text/html" in accepted):
+    elif _DOCUMENTS.fullmatch(path) and reply.status >= 400 and accepts_html:
+        assert reply.headers["content-type"] == "text/html; charset=utf-8"
+        assert reply.headers["content-security-policy"] == DOCUMENT_POLICY
+        check_request_id(reply, request_id)
+    elif is_page(path, accepts_html=accepts_html) or (
+        path.startswith(("/assets/", "/badges/")) and reply.status >= 400 and accepts_html
+    ):
         check_page(reply)
         check_request_id(reply, request_id)
     elif is_oauth(path, sent) and reply.status != 404:
@@ -59,12 +69,14 @@ class _SafePage(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         if tag == "script":
             assert re.fullmatch(r"(/live)?/assets/pages\.[0-9a-f]{16}\.js", dict(attrs)["src"] or ""), attrs
-        assert tag not in {"style", "iframe", "object", "embed", "base", "img"}, tag
+        assert tag not in {"style", "iframe", "object", "embed", "base"}, tag
+        if tag == "img":
+            assert re.fullmatch(r"data:image/jpeg;base64,[\w+/=]+", dict(attrs)["src"] or ""), attrs
         for name, value in attrs:
             assert not name.startswith("on"), name
             assert name != "style"
             if name in {"href", "src", "action"}:
-                assert re.match(r"/[^/]|/$|#|https?://|mailto:|data:image/svg", value or ""), value
+                assert re.match(r"/[^/]|/$|#|https?://|mailto:|data:image/(svg|jpeg)", value or ""), value
 
 
 def check_page(reply: Reply) -> None:
@@ -169,7 +181,7 @@ def check_envelope(path: str, reply: Reply, request_id: str | None = None) -> No
     """Checks the envelope: the one assertion that defines the shape of every response except OAuth's."""
     check_request_id(reply, request_id)
     if (
-        path in _NOT_ENVELOPED | {"/favicon.ico", "/robots.txt"} or path.startswith("/assets/")
+        path in _NOT_ENVELOPED | {"/favicon.ico", "/robots.txt"} or path.startswith(("/assets/", "/badges/"))
     ) and reply.status == 200:
         return
     if _SARIF.fullmatch(path) and reply.status == 200:

@@ -4,9 +4,11 @@ from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Any, cast
 
+from controlplane.audits import store as audits
 from controlplane.code_host.items import RepositoryItem
-from controlplane.findings import intake
-from controlplane.findings.items import Discovery, InboxItem
+from controlplane.findings import conversations, intake
+from controlplane.findings.discoveries import Discovery
+from controlplane.findings.items import InboxItem
 from controlplane.notify.webhooks import DeliveryItem, WebhookItem
 from controlplane.organizations import members
 from controlplane.platform.core.roles import Role
@@ -79,6 +81,16 @@ class Subject:
         return self.project.websites[0].website_id
 
     @cached_property
+    def audit_id(self) -> str:
+        return str(
+            self.post(f"/v1/projects/{self.project.project_id}/audits", {"websiteId": self.website_id})["auditId"]
+        )
+
+    @cached_property
+    def run_id(self) -> str:
+        return audits.start_run(audits.get_audit(self.project.project_id, self.audit_id)).run_id
+
+    @cached_property
     def item(self) -> InboxItem:
         return self.world.finding(self.company, self.repository)
 
@@ -130,11 +142,14 @@ _PARTS: dict[str, Callable[[Subject], str]] = {
     "projectSlug": lambda it: it.project.slug,
     "otherProjectId": lambda it: it.post("/v1/projects", {"name": "Second", "region": "eu-central"})["id"],
     "websiteId": lambda it: it.website_id,
+    "auditId": lambda it: it.audit_id,
+    "runId": lambda it: it.run_id,
     "websiteAddress": lambda it: it.website_id and "example.com",
     "vendorId": lambda _: "segment",
     "itemId": lambda it: it.item.item_id,
     "itemTitle": lambda it: it.item.title,
     "version": lambda it: it.item.version,
+    "commentId": lambda it: conversations.add_comment(it.item, "Canary", it.owner.user_id, {}).id,
     "vendorItemId": lambda it: _detect(it).item_id,
     "scanId": lambda it: it.scan.scan_id,
     "openScanId": lambda it: make_scan(it.world.connected_repository(it.company), status="queued").scan_id,

@@ -38,9 +38,8 @@ def functions() -> dict[str, dict[str, Any]]:
 
 
 def layers_of(function: dict[str, Any]) -> list[str]:
-    """Returns the logical ids of the function's layers. SAM adds its own to those of all functions."""
-    shared = load_template()["Globals"]["Function"]["Layers"]
-    return [layer["Ref"] for layer in (*shared, *function["Properties"].get("Layers", []))]
+    """Returns the logical ids of the function's layers."""
+    return [layer["Ref"] for layer in function["Properties"]["Layers"]]
 
 
 def api_functions() -> dict[str, dict[str, Any]]:

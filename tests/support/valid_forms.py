@@ -8,6 +8,7 @@ from functools import partial
 from typing import NamedTuple
 from urllib.parse import urljoin
 
+from controlplane.code_host.github.connecting import GrantedRepository
 from controlplane.code_host.items import HostedRepository
 from controlplane.platform.core.actions import Action
 from controlplane.platform.core.roles import Role
@@ -55,7 +56,7 @@ def _offers(subject: Subject, browser: Browser) -> str:
         default_branch="main",
         visibility="private",
     )
-    return connecting._seal_offers(subject.organization_id, [hosted], browser.secret).sealed
+    return connecting._seal_offers(subject.organization_id, [GrantedRepository(hosted, "")], browser.secret).sealed
 
 
 class Form(NamedTuple):
@@ -85,16 +86,18 @@ class Form(NamedTuple):
         entered = filled(self.entered, subject)
         path = f"/organizations/{subject.company.slug}{path}" if self.role else path
         if not label:
-            return PostedForm(subject, path, {}, has_offers=self.name == "connectRepository")
+            return PostedForm(subject, path, entered, has_offers=self.name == "connectRepository")
         page = Page(subject.browser.get(path).text)
         _, action, sent = page.send(page.control(label, near), entered)
         return PostedForm(subject, urljoin(path, action), dict(sent), has_offers=False)
 
 
 _PROJECT, _REPOSITORY, _WEBHOOK = "/projects/{projectSlug}", "/repositories/{repositoryId}", "/webhooks/{webhookId}"
+_AUDIT = f"{_PROJECT}/audits/{{auditId}}"
 _ENTERED: dict[str, Entry] = {"Name": "Alerts", "URL": f"{URL}/canary", "key.created": True}
 _THRESHOLD: dict[str, Entry] = {"A pull request's check fails for new findings of": "P2 or more urgent"}
 _INVITED: dict[str, Entry] = {"Email address": "canary@example.com"}
+_IMPORTED: dict[str, Entry] = {"once": "once" * 8, "name": "Blog", "region": "eu-central"}
 
 FORMS = (
     Form(
@@ -123,6 +126,11 @@ FORMS = (
         {"Name of the project": "{projectSlug}"},
     ),
     Form("decideVendorOnPage", Action.VENDOR_DECIDE, f"{_PROJECT}/vendors", "Approve", {"Vendor ID": "segment"}),
+    # It creates the audit, and starts its first run.
+    Form("submitAudit", None, f"{_PROJECT}/audits", "Audit this website", {"How often": "Weekly"}, role="member"),
+    Form("scheduleAudit", Action.AUDIT_UPDATE, _AUDIT, "Save", {"How often": "Daily"}, role="member"),
+    Form("startAuditRunOnPage", Action.AUDIT_RUN, _AUDIT, "Start a run", role="member"),
+    Form("deleteAuditOnPage", Action.AUDIT_DELETE, _AUDIT, "Delete this audit"),
     Form("submitKey", Action.API_KEY_CREATE, "/keys", "Create key", {"Name of a new key": "deploy"}),
     Form("submitKeyRoll", Action.API_KEY_ROLL, "/keys/{keyId}", "Roll this key"),
     Form("submitKeyRevocation", Action.API_KEY_DELETE, "/keys/{keyId}", "Revoke this key"),
@@ -143,6 +151,14 @@ FORMS = (
         role="member",
     ),
     Form("decideFinding", Action.INBOX_CHANGE_STATUS, "/inbox/{itemId}", "Accept", {"Reason": "Canary"}, role="member"),
+    Form(
+        "commentOnFinding",
+        Action.INBOX_ADD_COMMENT,
+        "/inbox/{itemId}",
+        "Comment",
+        {"Add a comment": "Canary"},
+        role="member",
+    ),
     Form("openIssue", Action.ISSUE_REQUEST, "/inbox/{itemId}", "Open an issue"),
     Form("decideFindingVendor", Action.VENDOR_DECIDE, "/inbox/{vendorItemId}", "Approve"),
     Form("saveRepositoryLink", Action.LINK_UPDATE, _REPOSITORY, "Save", _THRESHOLD),
@@ -158,8 +174,8 @@ FORMS = (
         "confirmDisconnection", Action.REPOSITORY_DISCONNECT, f"{_REPOSITORY}/disconnect", "Disconnect this repository"
     ),
     # Only those who come back from GitHub have this form.
-    Form("connectRepository", Action.REPOSITORY_CONNECT, "/repositories"),
-    Form("connectRepository", None, "/repositories", near="{connectedBlogId}"),
+    Form("connectRepository", None, "/repositories", entered=_IMPORTED),
+    Form("connectRepository", None, "/repositories", entered=_IMPORTED, near="{connectedBlogId}"),
     Form("beginScan", Action.SCAN_REQUEST, "/scans?repository={repositoryId}", "Start scan", role="member"),
     Form("stopScan", Action.SCAN_CANCEL, "/scans/{openScanId}", "Cancel this scan", role="member"),
     Form("unlockFindings", Action.SCAN_UNLOCK, "/scans/{scanId}/unlock", "Unlock for 50 credits", role="owner"),

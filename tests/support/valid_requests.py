@@ -99,6 +99,8 @@ CASES = (
         {"items": [{**_CHANGE, "status": "dismissed"}]},
         "member",
     ),
+    Case("createComment", Action.INBOX_ADD_COMMENT, {"text": "Canary"}, {"text": "Another"}, role="member"),
+    Case("deleteComment", Action.INBOX_DELETE_COMMENT),
     Case("createGithubIssue", Action.ISSUE_REQUEST, None, {"existingIssue": "#42"}),
     Case(
         "createInvitation",
@@ -120,6 +122,10 @@ CASES = (
     Case("deleteProject", Action.PROJECT_DELETE),
     Case("decideVendor", Action.VENDOR_DECIDE, {"decision": "approve"}),
     Case("deleteWebsite", Action.WEBSITE_DELETE),
+    Case("createAudit", Action.AUDIT_CREATE, {"websiteId": "{websiteId}"}, {"schedule": "daily"}, "member"),
+    Case("updateAudit", Action.AUDIT_UPDATE, {"schedule": "daily"}, role="member"),
+    Case("deleteAudit", Action.AUDIT_DELETE),
+    Case("startAuditRun", Action.AUDIT_RUN, {}, role="member"),
     Case("createWebhookEndpoint", Action.WEBHOOK_CREATE, _ENDPOINT, {"name": "Other", "format": "standard"}),
     Case(
         "updateWebhookEndpoint",
@@ -156,6 +162,7 @@ _UNKNOWN = {
     "repositoryId": f"rep_{_LOCAL}",
     "otherRepositoryId": f"rep_{_LOCAL}",
     "itemId": f"inb_{_LOCAL}",
+    "websiteId": "web_01kb2m3n4p5q6r7s8t",
     "version": "x",
 }
 # OAuth's operations change no resource.

@@ -8,7 +8,8 @@ from controlplane.api_keys import store as api_keys
 from controlplane.billing import store as billing
 from controlplane.code_host import repositories
 from controlplane.code_host.items import HostedRepository, Link, RepositoryItem
-from controlplane.findings.items import Discovery, Evidence, InboxItem
+from controlplane.findings.discoveries import Discovery
+from controlplane.findings.items import Evidence, InboxItem
 from controlplane.organizations import invitations
 from controlplane.organizations import store as organizations
 from controlplane.organizations.items import InvitationItem

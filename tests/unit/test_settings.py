@@ -102,6 +102,14 @@ def test_one_variable_can_have_several_settings():
     assert load({**GOOD, "SETTINGS": ""}) == load(GOOD)
 
 
+def test_plans_have_the_prices_of_the_variable():
+    assert load(GOOD).plan_prices == {}
+    prices = load({**GOOD, "SETTINGS": "PLAN_PRICES=starter=$29 a month, pro=$99 a month"}).plan_prices
+    assert prices == {"starter": "$29 a month", "pro": "$99 a month"}
+    with pytest.raises(ValueError, match="there is no plan gold"):
+        load({**GOOD, "PLAN_PRICES": "gold=1"})
+
+
 @pytest.mark.parametrize("text", ["AUDIT_LOG_DAYS=90", "AUDIT_LOG_RETENTION_DAYS=-1", "AUDIT_LOG_RETENTION_DAYS"])
 def test_unknown_names_and_values_of_settings_are_an_error(text):
     with pytest.raises(ValueError, match=r"SETTINGS|audit_log_retention_days|dictionary"):

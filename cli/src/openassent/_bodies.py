@@ -59,4 +59,8 @@ def warnings_of(envelope: dict[str, Any]) -> list[str]:
     """Returns the fields of the request that the service ignored, each with what is wrong with it."""
     listed = envelope.get("warnings")
     warnings = [it for it in listed if isinstance(it, dict)] if isinstance(listed, list) else []
-    return [f"{'.'.join(map(str, it.get('path') or ['body']))}: {it.get('message')}" for it in warnings]
+    return [f"{_place(it.get('path'))}: {it.get('message')}" for it in warnings]
+
+
+def _place(path: object) -> str:
+    return ".".join(map(str, path)) if path and isinstance(path, list) else "body"

@@ -9,6 +9,8 @@ EXTRAS = {
     "typer": "cli",
     "ast_grep_py": "scan",
     "yaml": "scan",
+    "playwright": "audit",
+    "publicsuffixlist": "audit",
     "mcp": "mcp",
     "mcp_types": "mcp",
 }

@@ -6,8 +6,6 @@ import sys
 from collections.abc import Iterator
 
 import typer
-from rich.console import Console
-from rich.markup import escape
 
 import openassent
 from openassent_cli.extras import installation
@@ -26,17 +24,29 @@ _CODES = {
     429: Exit.TRY_LATER,
     503: Exit.TRY_LATER,
 }
+# Replaces the service's own advice for these codes, which is for programs that send requests.
+_ADVICE = {
+    "CONFLICT": "Look at the current state, then decide whether to run another command.",
+    "INSUFFICIENT_SCOPE": "Sign in with the scope that is needed: `assent login --scope …`. API keys don't have every "
+    "scope.",
+    "INTERNAL_ERROR": "Try again later, and report the request's ID if it fails again.",
+    "INVALID_ORIGIN": "Correct each address, then run the command again.",
+    "INVALID_PAYLOAD": "Correct each problem, then run the command again.",
+    "INVALID_REGION": "`assent api GET /v1/regions` lists the regions.",
+    "NOT_FOUND": "Check the ID, and with `assent whoami` the organization.",
+    "SCAN_IN_PROGRESS": "Wait until the scan has ended, then run the command again.",
+}
 
 
 @contextlib.contextmanager
-def ending(terminal: Console) -> Iterator[None]:
-    """Turns the errors of a command into typer.Exit. terminal: standard error."""
+def ending() -> Iterator[None]:
+    """Turns the errors of a command into typer.Exit, and prints what to do on standard error."""
     try:
         yield
     except openassent.AssentError as error:
-        raise typer.Exit(_report(problem_of(error), terminal)) from None
+        raise typer.Exit(_report(problem_of(error))) from None
     except Problem as problem:
-        raise typer.Exit(_report(problem, terminal)) from None
+        raise typer.Exit(_report(problem)) from None
     except BrokenPipeError:
         # The reader of a pipe, such as `head`, has seen enough. Python would complain when it flushes the rest.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -46,13 +56,13 @@ def ending(terminal: Console) -> Iterator[None]:
         if advice is None:
             raise
         missing = Problem("This command isn't installed.", advice, Exit.USAGE)
-        raise typer.Exit(_report(missing, terminal)) from None
+        raise typer.Exit(_report(missing)) from None
     except _keyring_error():
         missing = Problem("The system's keyring doesn't work.", "Set ASSENT_KEYRING=off to keep tokens in a file.")
-        raise typer.Exit(_report(missing, terminal)) from None
+        raise typer.Exit(_report(missing)) from None
     except OSError as error:
         place = f"{error.filename}: " if error.filename else ""
-        raise typer.Exit(_report(Problem(f"{place}{error.strerror or error}"), terminal)) from None
+        raise typer.Exit(_report(Problem(f"{place}{error.strerror or error}"))) from None
 
 
 def _keyring_error() -> type[Exception]:
@@ -78,12 +88,12 @@ def _advice(error: "openassent.ApiError") -> Iterator[str]:
         yield f"{'.'.join(problem.path)}: {problem.message}" if problem.path else problem.message
     if error.status == 401:
         yield "Run `assent login`, or set ASSENT_API_KEY."
-    elif error.code == "INSUFFICIENT_SCOPE":
-        yield "Sign in with the scope that is needed: `assent login --scope …`. API keys don't have every scope."
+    elif [problem.path for problem in error.problems] == [["organizationId"]]:
+        yield "Give --org, or run `assent org use`."
     elif error.retry_after:
         yield f"Try again in {error.retry_after:.0f} seconds."
-    elif error.hint:
-        yield error.hint
+    elif hint := _ADVICE.get(error.code or "", error.hint):
+        yield hint
     suggestions = error.details.get("suggestions") if isinstance(error.details, dict) else None
     if suggestions and isinstance(suggestions, list):
         yield f"Suggestions: {', '.join(map(str, suggestions))}"
@@ -93,8 +103,10 @@ def _advice(error: "openassent.ApiError") -> Iterator[str]:
         yield f"Request {error.request_id}"
 
 
-def _report(problem: Problem, terminal: Console) -> int:
-    terminal.print(f"[red bold]Error:[/] {escape(printable(problem.message))}")
+def _report(problem: Problem) -> int:
+    colors = False if os.environ.get("NO_COLOR") else None
+    label = typer.style("Error:", fg="red", bold=True)
+    typer.echo(f"{label} {printable(problem.message)}", err=True, color=colors)
     if problem.advice:
-        terminal.print(escape(printable(problem.advice)))
+        typer.echo(printable(problem.advice), err=True)
     return int(problem.code)

@@ -6,14 +6,15 @@ import inspect
 import os
 import platform
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from dataclasses import dataclass, replace
+from inspect import Parameter
+from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
 from urllib.parse import urlsplit
 
 import typer
-from rich.console import Console
+from typer.models import ArgumentInfo
 
 from openassent_cli import failures, finding, profiles
 from openassent_cli.printable import printable
@@ -21,6 +22,8 @@ from openassent_cli.problems import Exit, NotSignedIn, Problem
 from openassent_cli.profiles import Profile
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from openassent import Assent
 
 
@@ -67,7 +70,9 @@ class Invocation:
                 advice = f"Sign in there with another profile: `assent login --profile NAME --base-url {address}`."
                 raise Problem(message, advice, Exit.SIGN_IN)
             stored = None
-        return Profile(address, self.organization or (stored.organization if stored else None))
+        if stored is None:
+            return Profile(address, self.organization)
+        return replace(stored, organization=self.organization or stored.organization)
 
     @property
     def documentation(self) -> str | None:
@@ -127,43 +132,96 @@ def checked_url(text: str) -> str:
 
 _running: ContextVar[Invocation] = ContextVar("running")
 
-_PANEL = "Options of every command"
-_JSON = typer.Option("--json", help="Print the result as JSON, as the API returns it.", rich_help_panel=_PANEL)
-_QUIET = typer.Option("--quiet", "-q", help="Print results only, no messages.", rich_help_panel=_PANEL)
-_PROFILE = typer.Option("--profile", envvar="ASSENT_PROFILE", help="The profile to use.", rich_help_panel=_PANEL)
-_BASE_URL = typer.Option(
-    "--base-url", envvar="ASSENT_BASE_URL", help="The address of the service.", rich_help_panel=_PANEL
-)
-_ORGANIZATION = typer.Option(
-    "--org", envvar="ASSENT_ORG", help="The organization to act in, by its ID or slug.", rich_help_panel=_PANEL
-)
+
+def shared_options(*, hidden: bool) -> list[Parameter]:
+    """Returns the options of every command. Only those of the program itself are shown, and read the environment."""
+
+    def option(kind: Any, *names: str, explained: str, variable: str | None = None) -> Parameter:
+        envvar = None if hidden else variable
+        declared = typer.Option(*names, help=explained, envvar=envvar, hidden=hidden, show_default=False)
+        default = False if kind is bool else None
+        name = names[0].removeprefix("--").replace("-", "_")
+        return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, declared])
+
+    text = str | None
+    return [
+        option(bool, "--json", explained="Print the result as JSON, as the API returns it."),
+        option(bool, "--quiet", "-q", explained="Print results only, no messages."),
+        option(text, "--profile", explained="The profile to use.", variable="ASSENT_PROFILE"),
+        option(text, "--base-url", explained="The address of the service.", variable="ASSENT_BASE_URL"),
+        option(text, "--org", explained="The organization to act in, by its ID or slug.", variable="ASSENT_ORG"),
+    ]
 
 
-def _shared(
-    *,
-    json: Annotated[bool, _JSON] = False,
-    quiet: Annotated[bool, _QUIET] = False,
-    profile: Annotated[str | None, _PROFILE] = None,
-    base_url: Annotated[str | None, _BASE_URL] = None,
-    org: Annotated[str | None, _ORGANIZATION] = None,
-) -> Invocation:
-    """Makes the invocation from the options that every command has."""
-    return Invocation(profile, base_url, org, json, quiet)
+def begin(
+    before: Invocation, *, json: bool, quiet: bool, profile: str | None, base_url: str | None, org: str | None
+) -> None:
+    """Makes the invocation. Options that aren't given stay as before."""
+    made = Invocation(
+        profile or before.profile,
+        base_url or before.base_url,
+        org or before.organization,
+        json or before.json,
+        quiet or before.quiet,
+    )
+    _running.set(made)
 
 
 def command(function: Callable[..., None]) -> Callable[..., None]:
-    """Returns the function as a command that also has the options of every command, and ends with an exit code."""
-    own, shared = inspect.signature(function), inspect.signature(_shared)
+    """Returns the function as a command that also has the options of every command, and ends with an exit code.
+
+    Each argument that must be given can also be given as an option: `project create --name Shop`.
+    """
+    own, shared = [*inspect.signature(function).parameters.values()], shared_options(hidden=True)
+    required = [it.name for it in own if _is_required_argument(it)]
 
     @functools.wraps(function)
     def run(**options: Any) -> None:
-        _running.set(_shared(**{name: options.pop(name) for name in shared.parameters}))
-        with failures.ending(console(error=True)):
+        begin(invocation(), **{it.name: options.pop(it.name) for it in shared})
+        with failures.ending():
+            _fill(options, required)
             function(**options)
 
-    parameters = [it.replace(kind=inspect.Parameter.KEYWORD_ONLY) for it in own.parameters.values()]
-    run.__signature__ = own.replace(parameters=[*parameters, *shared.parameters.values()])  # type: ignore[attr-defined]
+    parameters = [
+        part for it in own for part in (_either(it) if it.name in required else [it.replace(kind=it.KEYWORD_ONLY)])
+    ]
+    run.__signature__ = inspect.Signature([*parameters, *shared])  # type: ignore[attr-defined]
     return run
+
+
+def _is_required_argument(parameter: Parameter) -> bool:
+    """Returns whether the parameter is an argument with one value, which must be given."""
+    kind, *infos = get_args(parameter.annotation) or (None,)
+    return (
+        parameter.default is parameter.empty
+        and get_origin(kind) is not list
+        and any(isinstance(it, ArgumentInfo) for it in infos)
+    )
+
+
+def _either(parameter: Parameter) -> list[Parameter]:
+    """Returns an argument, and an option of the same name, of which one must be given."""
+    kind, info, *_ = get_args(parameter.annotation)
+    option = typer.Option(f"--{parameter.name.replace('_', '-')}", hidden=True)
+    argument = parameter.replace(kind=Parameter.KEYWORD_ONLY, default=None, annotation=Annotated[kind | None, info])
+    return [argument, argument.replace(name=_option_of(parameter.name), annotation=Annotated[kind | None, option])]
+
+
+def _option_of(name: str) -> str:
+    return f"{name}_option"
+
+
+def _fill(options: dict[str, Any], required: Sequence[str]) -> None:
+    """Sets the arguments that must be given: from their options, and the others in order. Raises Problem."""
+    given = [value for name in required if (value := options[name]) is not None]
+    for name in required:
+        value = options.pop(_option_of(name))
+        if value is None and not given:
+            advice = f"Give it as an argument, or as --{name.replace('_', '-')}."
+            raise Problem(f"{name.upper()} is missing.", advice, Exit.USAGE)
+        options[name] = given.pop(0) if value is None else value
+    if given:
+        raise Problem(f"The argument {given[0]} is one too many.", code=Exit.USAGE)
 
 
 def invocation() -> Invocation:
@@ -171,12 +229,20 @@ def invocation() -> Invocation:
     return _running.get()
 
 
-def console(*, error: bool = False) -> Console:
-    """Returns the terminal. Rich leaves out colors and progress bars without a terminal, or if NO_COLOR is set."""
-    return Console(stderr=error, highlight=False, soft_wrap=not (sys.stderr if error else sys.stdout).isatty())
+def in_terminal(*, error: bool = False) -> bool:
+    """Returns whether standard output, or standard error, is shown in a terminal."""
+    stream = sys.stderr if error else sys.stdout
+    return stream.isatty() or os.environ.get("TTY_COMPATIBLE") == "1"
+
+
+def console(*, error: bool = False) -> "Console":
+    """Returns the terminal. Rich leaves out colors if NO_COLOR is set."""
+    from rich.console import Console  # noqa: PLC0415 (takes longer to import than most commands need to run)
+
+    return Console(stderr=error, highlight=False)
 
 
 def note(message: str) -> None:
     """Prints a message for people, unless --quiet is given. Standard output contains results only."""
     if not invocation().quiet:
-        console(error=True).print(printable(message), markup=False)
+        typer.echo(printable(message), err=True)

@@ -1,6 +1,8 @@
 """Signing in: OAuth device authorization, configured from the service's metadata."""
 
+import os
 import platform
+import sys
 import webbrowser
 from collections.abc import Callable
 from urllib.parse import urlsplit
@@ -36,7 +38,12 @@ def sign_in(client: Assent, base_url: str, scopes: list[str] | None, show: Calla
 
 
 def open_browser(url: str) -> bool:
-    """Opens the page in a browser, if this machine has one."""
+    """Opens the page in a browser, if this machine has one with a window.
+
+    Over SSH, a browser for text would take over the terminal.
+    """
+    if sys.platform == "linux" and not any(os.environ.get(name) for name in ("BROWSER", "DISPLAY", "WAYLAND_DISPLAY")):
+        return False
     try:
         return webbrowser.open(url)
     except webbrowser.Error:

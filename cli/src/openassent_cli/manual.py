@@ -5,8 +5,10 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
+import typer
 from typer.main import get_command
 
+from openassent_cli.help import argument_name, arguments_of, option_names, visible_options
 from openassent_cli.main import app
 from openassent_cli.problems import Exit
 
@@ -39,25 +41,28 @@ def page() -> str:
 
 
 def _lines() -> Iterator[str]:
+    program: Any = get_command(app)
+    context = typer.Context(program)
     yield _INTRODUCTION
     yield ".SH COMMANDS"
-    shared = _shared_options()
-    for name, command in _commands("assent", get_command(app)):
-        arguments = [it for it in command.params if it.param_type_name == "argument"]
-        options = [it for it in command.params if it.param_type_name == "option" and it.name not in {"help", *shared}]
-        yield ".SS " + " ".join([_roff(name), *(_argument(it) for it in arguments)])
+    for name, command in _commands("assent", program):
+        arguments = arguments_of(command)
+        yield ".SS " + " ".join(map(_roff, (name, *map(argument_name, arguments))))
         yield _roff(re.sub(r"\s+", " ", command.help or ""))
-        for parameter in (*arguments, *options):
-            yield from _parameter(parameter)
+        for argument in arguments:
+            yield from _entry(argument_name(argument), argument.help)
+        for option in visible_options(command, context):
+            if option.name != "help":
+                yield from _entry(option_names(option), option.help)
     yield ".SH OPTIONS OF EVERY COMMAND"
-    for parameter in shared.values():
-        yield from _parameter(parameter)
+    for option in visible_options(program, context):
+        yield from _entry(option_names(option), option.help)
     yield ".SH ENVIRONMENT"
     for variable, meaning in _ENVIRONMENT.items():
-        yield from (".TP", f".B {_roff(variable)}", _roff(meaning))
+        yield from _entry(variable, meaning)
     yield ".SH EXIT STATUS"
     for code in Exit:
-        yield from (".TP", f".B {int(code)}", _roff(code.reason))
+        yield from _entry(str(int(code)), code.reason)
 
 
 def _commands(name: str, command: Any) -> Iterator[tuple[str, Any]]:
@@ -69,20 +74,8 @@ def _commands(name: str, command: Any) -> Iterator[tuple[str, Any]]:
         yield from _commands(f"{name} {part}", inner)
 
 
-def _shared_options() -> dict[str, Any]:
-    """Returns the options of every command by name."""
-    first = next(command for _, command in _commands("assent", get_command(app)))
-    return {it.name: it for it in first.params if getattr(it, "rich_help_panel", None)}
-
-
-def _argument(parameter: Any) -> str:
-    return _roff(parameter.metavar or str(parameter.name).upper())
-
-
-def _parameter(parameter: Any) -> Iterator[str]:
-    names = [*parameter.opts, *parameter.secondary_opts]
-    title = _argument(parameter) if parameter.param_type_name == "argument" else ", ".join(map(_roff, names))
-    yield from (".TP", f".B {title}", _roff(parameter.help or ""))
+def _entry(title: str, text: str | None) -> Iterator[str]:
+    yield from (".TP", f".B {_roff(title)}", _roff(text or ""))
 
 
 def _roff(text: str) -> str:

@@ -1,4 +1,4 @@
-"""The MCP server: twelve tools on the same operations as the commands, over standard input and output.
+"""The MCP server: thirteen tools on the same operations as the commands, over standard input and output.
 
 A tool is offered only if the credential has the scopes that it needs, so a sign-in with few scopes makes a server with
 few tools. Tools that decide, spend credits, or write where others see it are marked as destructive. Text that others
@@ -10,6 +10,7 @@ import functools
 import inspect
 import json
 from collections.abc import Callable, Iterator, Mapping
+from datetime import datetime
 from itertools import count
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
@@ -22,7 +23,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 
 from openassent import Assent, AssentError, __version__
 from openassent_cli.failures import problem_of
-from openassent_cli.finding import project_id, repository_id
+from openassent_cli.finding import audit_run, project_id, repository_id
 from openassent_cli.local import scan_folder
 from openassent_cli.output import plain
 from openassent_cli.problems import Problem, UnknownName
@@ -42,9 +43,9 @@ _PUBLISHES = ToolAnnotations(read_only_hint=False, destructive_hint=True, idempo
 
 # The keys of texts that only the service writes, with those that end with Id, Ids, or At. All others are untrusted.
 _OWN_TEXTS = {
-    *("access", "category", "confidence", "content", "fingerprint", "headCommitSha", "id", "priority", "reviewState"),
-    *("rulesVersion", "scope", "severity", "shape", "source", "stage", "stageStatus", "state", "status", "trigger"),
-    "version",
+    *("access", "category", "confidence", "content", "fingerprint", "headCommitSha", "id", "kind", "outcome"),
+    *("priority", "reviewState", "rulesVersion", "schedule", "scope", "severity", "shape", "source", "stage"),
+    *("stageStatus", "state", "status", "trigger", "version"),
 }
 # A page may be empty although more items match. This many are requested once there are items to return.
 _MOST_PAGES = 10
@@ -87,16 +88,20 @@ class Tools:
         priority: Literal["P0", "P1", "P2", "P3"] | None = None,
         project: Project | None = None,
         repository: Repository | None = None,
+        search: str | None = None,
+        sort: Literal["priority", "updated"] = "priority",
         limit: Limit = 30,
         cursor: Cursor = None,
     ) -> dict[str, Any]:
-        """List findings of the inbox, newest first, without evidence."""
+        """List findings of the inbox, the most urgent first, without evidence."""
         found = functools.partial(
             self._client.inbox.list,
             status=status,
             priority=priority,
             project_id=project_id(self._client, project) if project else None,
             repository_id=repository_id(self._client, repository) if repository else None,
+            q=search,
+            sort=sort,
         )
         return _page(found, limit, cursor)
 
@@ -106,13 +111,20 @@ class Tools:
 
     def decide_finding(
         self,
+        *,
         item_id: str,
         version: Annotated[str, Field(description="From `finding`; refused if the finding has changed")],
         status: Literal["open", "accepted", "dismissed", "resolved"],
         reason: str | None = None,
+        until: Annotated[datetime | None, Field(description="When a dismissed finding opens again")] = None,
+        assignee: Annotated[str | None, Field(description="`me`, or a member's user ID")] = None,
     ) -> dict[str, Any]:
-        """Accept, dismiss, resolve, or reopen a finding."""
-        return _marked(self._client.inbox.update(item_id, status=status, version=version, reason=reason))
+        """Accept, dismiss, snooze, resolve, or reopen a finding, and assign it."""
+        assigned: dict[str, Any] = {"assignee_id": assignee} if assignee else {}
+        changed = self._client.inbox.update(
+            item_id, status=status, version=version, reason=reason, until=until, **assigned
+        )
+        return _marked(changed)
 
     def open_issue(self, item_id: str) -> dict[str, Any]:
         """Open a GitHub issue for a finding. Everyone who can see the repository can see it."""
@@ -144,6 +156,16 @@ class Tools:
             )
         )
 
+    def audits(
+        self, project: Project, run_id: str | None = None, limit: Limit = 20, cursor: Cursor = None
+    ) -> dict[str, Any]:
+        """List a project's website audits with their last runs, or show a run with its vendors and findings."""
+        if run_id is None:
+            return _page(functools.partial(self._client.audits.list, project_id(self._client, project)), limit, cursor)
+        run = _answer(audit_run(self._client, run_id, project))
+        # Without each request of each visit, and the picture, which are long.
+        return _with_marked_items({key: part for key, part in run.items() if key not in {"pages", "visits", "picture"}})
+
     def unlock_scan(self, scan_id: str) -> dict[str, Any]:
         """Pay for all findings of a scan. Spends the `unlockCredits` that the scan shows: ask the user first."""
         return _marked(self._client.scans.unlock(scan_id))
@@ -166,6 +188,7 @@ _OFFERED: dict[str, tuple[ToolAnnotations, frozenset[str]]] = {
     "open_issue": (_PUBLISHES, frozenset({"inbox.write"})),
     "scans": (_READS, frozenset({"code-audit.read"})),
     "start_scan": (_STARTS, frozenset({"code-audit.write", "code-audit.read"})),
+    "audits": (_READS, frozenset({"projects.read"})),
     "unlock_scan": (_DECIDES, frozenset({"code-audit.write"})),
 }
 

@@ -1,21 +1,28 @@
 """Results: for people as tables and short texts, for programs as JSON."""
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext, redirect_stdout
 from datetime import UTC, datetime
 from itertools import islice
 from operator import attrgetter
-from typing import TypeVar
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
 
 import typer
-from rich.text import Text
 
-from openassent_cli.invocation import console, invocation, note
+from openassent_cli.invocation import console, in_terminal, invocation, note
 from openassent_cli.printable import printable, printable_line
+
+if TYPE_CHECKING:
+    from rich.text import Text
 
 Item = TypeVar("Item")
 
 _MINUTE, _HOUR, _DAY = 60, 3_600, 86_400
+_STYLES = {"P0": "bold white on red", "P1": "bold red", "P2": "bold yellow", "P3": "bold blue"}
 
 
 def plain(value: object) -> object:
@@ -29,6 +36,13 @@ def plain(value: object) -> object:
     if isinstance(value, list | tuple):
         return [plain(part) for part in value]
     return value
+
+
+@contextmanager
+def written_to(path: Path | None) -> Iterator[None]:
+    """Writes what is printed on standard output to a file instead, if there is a path."""
+    with path.open("w", encoding="utf-8") if path else nullcontext(sys.stdout) as file, redirect_stdout(file):
+        yield
 
 
 def print_json(value: object) -> None:
@@ -67,12 +81,12 @@ def show(item: object, facts: Sequence[tuple[str, object]]) -> None:
         print_json(item)
         return
     known = [(title, value) for title, value in facts if value is not None]
-    terminal = console()
-    if not terminal.is_terminal:
+    if not in_terminal():
         for title, value in known:
             typer.echo(f"{title}:\t{_field(value)}")
         return
     from rich.table import Table  # noqa: PLC0415 (takes long to import, and only a terminal needs it)
+    from rich.text import Text  # noqa: PLC0415
 
     table = Table(box=None, pad_edge=False, show_header=False)
     table.add_column(style="dim", no_wrap=True)
@@ -80,16 +94,16 @@ def show(item: object, facts: Sequence[tuple[str, object]]) -> None:
     for title, value in known:
         lines = value if isinstance(value, list | tuple) else [value]
         table.add_row(title, Text("\n".join(map(cell, lines))))
-    terminal.print(table)
+    console().print(table)
 
 
 def _print_rows(titles: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-    terminal = console()
-    if not terminal.is_terminal:
+    if not in_terminal():
         for row in rows:
             typer.echo("\t".join(map(_field, row)))
         return
     from rich.table import Table  # noqa: PLC0415
+    from rich.text import Text  # noqa: PLC0415
 
     table = Table(box=None, pad_edge=False, header_style="bold", show_edge=False)
     for title in titles:
@@ -97,7 +111,7 @@ def _print_rows(titles: Sequence[str], rows: Sequence[Sequence[object]]) -> None
         table.add_column(title, overflow="fold", no_wrap=title == "ID")
     for row in rows:
         table.add_row(*(Text(cell(value)) for value in row))
-    terminal.print(table)
+    console().print(table)
 
 
 def done(item: object, message: str) -> None:
@@ -112,12 +126,24 @@ def show_secret(secret: str | None, *, dry_run: bool) -> None:
     """Prints a new secret on standard output, unless it doesn't exist, or the JSON of `done` has shown it."""
     if not dry_run and not invocation().json:
         note("Store the secret now: it can't be shown again.")
-        console().print(secret, markup=False)
+        typer.echo(secret)
 
 
 def counted(number: int, noun: str) -> str:
     """Returns a number with its noun: `1 website`, `1,200 websites`."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def by_priority(priorities: Iterable[str]) -> str:
+    """Returns how many there are of each priority: `1 P1, 2 P3`."""
+    return ", ".join(f"{number} {priority}" for priority, number in sorted(Counter(priorities).items()))
+
+
+def heading(priority: str, title: str) -> "Text":
+    """Returns the first line of a finding."""
+    from rich.text import Text  # noqa: PLC0415
+
+    return Text.assemble((f" {priority} ", _STYLES.get(priority, "bold")), " ", (printable_line(title), "bold"))
 
 
 def cell(value: object) -> str:
@@ -158,32 +184,41 @@ def ago(moment: datetime | str | None) -> str:
     return f"{text} ago" if seconds > 0 else f"in {text}"
 
 
-def print_text(text: Text, *, indent: int = 0, above: int = 0) -> None:
+def print_text(text: "Text", *, indent: int = 0, above: int = 0) -> None:
     """Prints text with space before it. Only a terminal gets it wrapped to its width."""
-    terminal = console()
-    if terminal.is_terminal:
+    if in_terminal():
         from rich.padding import Padding  # noqa: PLC0415
 
-        terminal.print(Padding(text, (above, 0, 0, indent)))
+        console().print(Padding(text, (above, 0, 0, indent)))
         return
-    for line in [*[Text()] * above, *text.split("\n", allow_blank=True)]:
-        terminal.print(Text(" " * indent).append_text(line), soft_wrap=True)
+    for line in [""] * above + text.plain.split("\n"):
+        typer.echo(f"{' ' * indent}{line}" if line else "")
 
 
-def _highlighted(code: str, language: str) -> Text:
-    if not console().is_terminal:
+def _highlighted(code: str, language: str) -> "Text":
+    if not in_terminal():
+        from rich.text import Text  # noqa: PLC0415
+
         return Text(code.expandtabs(4))
     from rich.syntax import Syntax  # noqa: PLC0415 (takes long to import, and only a terminal needs it)
 
     return Syntax("", language, theme="ansi_dark").highlight(code)
 
 
-def print_code(code: str, language: str, first_line: int | None = None, *, indent: int = 2) -> None:
-    """Prints code in its colors, with line numbers if the first one is known."""
+def print_code(
+    code: str, language: str, first_line: int | None = None, *, indent: int = 2, marked: range = range(0)
+) -> None:
+    """Prints code in its colors, with line numbers if the first one is known.
+
+    marked: the numbers of the lines to mark among the others.
+    """
+    from rich.text import Text  # noqa: PLC0415
+
     highlighted = _highlighted(printable(code), language)
     highlighted.rstrip()
     lines = highlighted.split("\n", allow_blank=True)
     width = len(str((first_line or 0) + len(lines)))
     for number, line in enumerate(lines, first_line or 0):
         label = "" if first_line is None else f"{number:>{width}}  "
-        print_text(Text.assemble((label, "dim"), line), indent=indent)
+        mark = ("> " if number in marked else "  ") if marked else ""
+        print_text(Text.assemble((mark, "bold"), (label, "dim"), line), indent=indent)

@@ -20,10 +20,14 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}\Z")
 
 @dataclass(frozen=True)
 class Profile:
-    """One profile. organization: an ID or slug, or None for the active one of the credential."""
+    """One profile.
+
+    organization: an ID or slug, or None for the active one of the credential. dashboard: the address of the pages.
+    """
 
     base_url: str
     organization: str | None = None
+    dashboard: str | None = None
 
 
 def folder() -> Path:
@@ -116,16 +120,22 @@ def _path() -> Path:
 
 
 def _read() -> tuple[str, dict[str, Profile]]:
+    try:
+        text = _path().read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return DEFAULT, {}
     from openassent import _settings  # noqa: PLC0415 (see `locked`)
 
     try:
-        document = json.loads(_path().read_text(encoding="utf-8"))
+        document = json.loads(text)
         return str(document.get("current", DEFAULT)), {
-            name: Profile(_settings.base_address(it["base_url"]), it.get("organization") and str(it["organization"]))
+            name: Profile(
+                _settings.base_address(it["base_url"]),
+                it.get("organization") and str(it["organization"]),
+                it.get("dashboard") and str(it["dashboard"]),
+            )
             for name, it in document["profiles"].items()
         }
-    except FileNotFoundError:
-        return DEFAULT, {}
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):  # InvalidArgument is a ValueError
         raise Problem(f"{_path()} can't be read.", "Correct or remove the file, and sign in again.") from None
 

@@ -45,6 +45,7 @@ def test_the_examples_run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
     names["rename"](client, "prj_1")
     assert names["create_organization"](client).startswith("org_")
     assert names["new_findings"](client, "rep_1") >= 0
+    assert names["findings"](client, "prj_1", "aud_01kb2m3n4p5q6r7s8t")
     assert run(names["names"]("x"))
     assert names["sign_in"]("https://api.assent.test").startswith("assent_")
     assert names["receive"](b"{}", {}, "whsec_a2V5") == 400

@@ -82,6 +82,18 @@ class TestAScan:
         assert caught.value.code == "REPOSITORY_UNAVAILABLE"
 
 
+class TestARunOfAnAudit:
+    def test_is_awaited_until_it_has_ended_or_the_timeout_is_over(self, pauses: Pauses):
+        ended = examples(operations()["getAuditRun"])[0][1]["data"]
+        pending = success({**ended, "status": "pending"})
+        client = Script(pending, pending, success(ended)).client()
+        assert client.audits.wait(client.audits.run("prj_1", "aud_1", "run_1")).status == "completed"
+        assert pauses.seconds == [5]
+        client = Script(pending).client()
+        with pytest.raises(WaitTimedOut, match="The run hasn't ended"):
+            client.audits.wait(client.audits.run("prj_1", "aud_1", "run_1"), timeout=12)
+
+
 class TestALogin:
     @each(
         ("answers", "waited"),

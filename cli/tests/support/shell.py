@@ -4,6 +4,7 @@ import json
 import shlex
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,17 @@ class Ended:
     @property
     def json(self) -> Any:
         return json.loads(self.stdout)
+
+
+def commands(parent: Any = COMMAND, name: str = "") -> Iterator[tuple[str, Any]]:
+    """Yields every command, and every group before its commands, by name."""
+    for part, command in parent.commands.items():
+        yield f"{name}{part}", command
+        yield from commands(command, f"{name}{part} ") if is_group(command) else ()
+
+
+def is_group(command: Any) -> bool:
+    return hasattr(command, "commands")
 
 
 def run(line: str, *, terminal: bool = False, **environment: str) -> Ended:

@@ -10,7 +10,7 @@ import socket
 from dataclasses import dataclass, field
 from http.client import HTTPResponse
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urlsplit
 
 import requests
 import urllib3
@@ -28,6 +28,8 @@ from controlplane.platform.core.naming import is_email
 from dashboard.access.sign_in import ProviderUnavailable, SignInRejected
 
 _SCOPE = "openid email profile"
+# The value of `prompt` for a new account, and how the host names of Cognito's issuers begin.
+_CREATE, _COGNITO = "create", "cognito-idp."
 # Asymmetric algorithms only: no HMAC and not "none".
 _ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"]
 _KEPT_SECONDS = 3600
@@ -59,11 +61,24 @@ class Provider:
         """Returns True if this is the provider's issuer. Ignores a trailing slash, which the setting doesn't have."""
         return issuer.removesuffix("/") == self.issuer
 
-    def authorization_url(self, client_id: str, redirect_uri: str, state: str, nonce: str, verifier: str) -> str:
-        """Returns the URL at which the user signs in. Raises ProviderUnavailable."""
-        endpoint = self._metadata()["authorization_endpoint"]
+    def authorization_url(
+        self, client_id: str, redirect_uri: str, state: str, nonce: str, verifier: str, *, creates_account: bool = False
+    ) -> str:
+        """Returns the URL at which the user signs in. Raises ProviderUnavailable.
+
+        creates_account: leads to the form for a new account, if the provider says that it has one (Initiating User
+        Registration via OpenID Connect 1.0) or is Cognito, which has it at an address of its own.
+        """
+        metadata = self._metadata()
+        endpoint, more = str(metadata["authorization_endpoint"]), {}
+        if creates_account and _CREATE in str(metadata.get("prompt_values_supported")):
+            more = {"prompt": _CREATE}
+        elif creates_account and urlsplit(self.issuer).netloc.startswith(_COGNITO):
+            endpoint = endpoint.removesuffix("/oauth2/authorize") + "/signup"
         with self._session(client_id, redirect_uri) as session:
-            url, _ = session.create_authorization_url(endpoint, state=state, code_verifier=verifier, nonce=nonce)
+            url, _ = session.create_authorization_url(
+                endpoint, state=state, code_verifier=verifier, nonce=nonce, **more
+            )
         return str(url)
 
     def end_session_url(self, client_id: str, return_to: str) -> str | None:

@@ -65,6 +65,14 @@ class SignInRedirect(NamedTuple):
     note: str
 
 
+class Browser(NamedTuple):
+    """The browser that signs in: `note_of` returns its note by purpose. The list of sessions shows the others."""
+
+    note_of: Callable[[str], str]
+    address: str | None
+    name: str | None
+
+
 class SignedIn(NamedTuple):
     """A new session: its secret, whose it is, and the page to redirect to."""
 
@@ -91,33 +99,34 @@ def _callback() -> str:
     return f"{dashboard_base_url()}/sign-in/callback"
 
 
-def begin_sign_in(return_to: str | None) -> SignInRedirect:
-    """Starts a sign-in. Raises SignInOff, ProviderUnavailable."""
+def begin_sign_in(return_to: str | None, *, creates_account: bool = False) -> SignInRedirect:
+    """Starts a sign-in, with creates_account at the form for a new account. Raises SignInOff, ProviderUnavailable."""
     provider, client_id = _provider()
     state = secrets.token_urlsafe(32)[:_STATE_LENGTH]
     key = keyring.current()
-    url = provider.authorization_url(client_id, _callback(), state, _nonce(key, state), _verifier(key, state))
+    url = provider.authorization_url(
+        client_id, _callback(), state, _nonce(key, state), _verifier(key, state), creates_account=creates_account
+    )
     until = int(clock.now()) + SIGN_IN_SECONDS
     return SignInRedirect(url, _note_purpose(state), _seal_note(key, state, until, own_page(return_to)))
 
 
-def finish_sign_in(state: str, code: str, issuer: str | None, note_of: Callable[[str], str], address: str) -> SignedIn:
+def finish_sign_in(state: str, code: str, issuer: str | None, browser: Browser) -> SignedIn:
     """Completes a sign-in, and returns the new session.
-
-    `note_of` returns the browser's note by purpose. `address` is the browser's IP address, for the list of sessions.
 
     Raises SignInLost, SignInRejected, AddressNotVerified, AddressNotAccepted, AnotherIdentity, ProviderUnavailable,
     SignInOff.
     """
     provider, client_id = _provider()
-    return_to, key = _open_note(state, note_of)
+    return_to, key = _open_note(state, browser.note_of)
     # RFC 9207: if the response has an issuer, it must be the expected one.
     if issuer is not None and not provider.is_named(issuer):
         raise SignInRejected(reason="another issuer answered")
     claims = provider.redeem(client_id, _callback(), code, _verifier(key, state), _nonce(key, state))
     profile = accounts.sign_in(claims)
     try:
-        return SignedIn(sessions.create(profile.user_id, address or None), profile.user_id, return_to)
+        secret = sessions.create(profile.user_id, browser.address, browser.name)
+        return SignedIn(secret, profile.user_id, return_to)
     except users.UnknownUser:
         raise SignInRejected(reason="the account was deleted during the sign-in") from None
 

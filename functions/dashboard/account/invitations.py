@@ -8,6 +8,7 @@ from typing import Annotated
 from fastapi import Path, Response
 
 from controlplane.access.web_session import WebSession
+from controlplane.code_host.github.connecting import is_configured
 from controlplane.organizations import invitees
 from controlplane.organizations.invitees import AlreadyMember, InvitationGone, InvitationVoid, NotBlocked, OwnsTooMany
 from controlplane.platform.core import ids
@@ -16,8 +17,9 @@ from controlplane.platform.core.ids import InvitationId
 from controlplane.platform.core.settings import settings
 from controlplane.platform.http.app import ControlRouter
 from controlplane.platform.http.pagination import CursorCodec
-from dashboard.pages import page, redirect
+from dashboard.pages import page, redirect, redirect_within
 from dashboard.parameters import Anyone, SignedIn, Submits
+from dashboard.visitors.pages import welcome
 
 router = ControlRouter(tags=["Pages"], include_in_schema=False)
 
@@ -32,11 +34,16 @@ _DONE = {
 
 @router.get("/", operation_id="showOverview")
 async def show_overview(session: Anyone) -> Response:
-    """Shows the user's organizations and pending invitations, or a welcome page if signed out."""
+    """Leads to the user's only organization, or shows all of them, or a welcome page if signed out.
+
+    Also shows pending invitations.
+    """
     if session.access is None:
-        return page("welcome", session)
+        return welcome(session)
     received = invitees.list_received(session.profile, ON_OVERVIEW)
-    return page("overview", session, current="/", received=received)
+    if len(session.account.memberships) == 1 and not received.pending:
+        return redirect_within(session.account.memberships[0], "")
+    return page("overview", session, current="/", received=received, is_github_offered=is_configured())
 
 
 @router.get("/invitations", operation_id="showInvitations")

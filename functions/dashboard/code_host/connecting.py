@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 
 from controlplane.code_host import installations
 from controlplane.code_host.github import connecting
-from controlplane.code_host.github.connecting import Person
+from controlplane.code_host.github.connecting import GrantedRepository, Person
 from controlplane.code_host.github.errors import AccessLost, CodeHostError, CodeRejected, InstallationGone
-from controlplane.code_host.items import HostedRepository, RepositoryItem
+from controlplane.code_host.items import HostedRepository
 from controlplane.platform.core import clock, ids, keyring
 from controlplane.platform.core.errors import Forbidden, InvalidPayload, NotFound, ServiceUnavailable
 from controlplane.platform.core.observability import logger
@@ -78,8 +78,15 @@ class State(NamedTuple):
 class Offers(NamedTuple):
     """The repositories that a person may connect to an organization. `sealed` is the form's field."""
 
-    repositories: list[HostedRepository]
+    repositories: list[GrantedRepository]
     sealed: str
+
+    def choose(self, hosted_id: str) -> GrantedRepository:
+        """Returns the offered repository with that ID. Raises CallbackLost."""
+        for it in self.repositories:
+            if str(it.hosted.hosted_id) == hosted_id:
+                return it
+        raise CallbackLost
 
 
 def begin(organization_id: str, secret: str, *, is_installed: bool) -> str:
@@ -130,27 +137,23 @@ def finish(state: State, code: str, installation_id: int | None, secret: str) ->
             for one in accessible[:_MOST_INSTALLATIONS]:
                 with suppress(InstallationGone):  # a suspended installation doesn't affect the others
                     offered += _list_repositories(person, one)
-    offered.sort(key=lambda it: (it.owner.lower(), it.name.lower()))
+    offered.sort(key=lambda it: (it.hosted.owner.lower(), it.hosted.name.lower()))
     return _seal_offers(state.organization_id, offered, secret)
 
 
 def open_offers(organization_id: str, sealed: str, secret: str) -> Offers:
-    """Returns the offers that the form carries, sealed. Raises CallbackLost."""
+    """Returns the offers that the form carries, sealed. Raises CallbackLost, also for those of an earlier release."""
     text, _, seal = sealed.rpartition(".")
     if keyring.signer_of(_OFFERS, f"{secret}\0{text}", seal) is None:
         raise CallbackLost
     content = json.loads(base64.urlsafe_b64decode(text))
     if content["organization"] != organization_id or content["until"] <= clock.now():
         raise CallbackLost
-    return Offers([HostedRepository(**it) for it in content["repositories"]], sealed)
-
-
-def connect(organization_id: str, offers: Offers, hosted_id: str, user_id: str) -> RepositoryItem:
-    """Connects one of the offered repositories. Raises CallbackLost, InstallationTaken, Forbidden."""
-    chosen = next((it for it in offers.repositories if str(it.hosted_id) == hosted_id), None)
-    if chosen is None:
-        raise CallbackLost
-    return installations.connect_granted(organization_id, chosen, user_id)
+    try:
+        offered = [GrantedRepository(HostedRepository(**it), home) for it, home in content["repositories"]]
+    except (KeyError, TypeError, ValueError):
+        raise CallbackLost from None
+    return Offers(offered, sealed)
 
 
 def _require_github() -> None:
@@ -167,11 +170,11 @@ def _seal_state(organization_id: str, installation_id: int, secret: str) -> str:
     return f"{text}.{keyring.current().digest(_STATE, f'{secret}\0{text}')}"
 
 
-def _seal_offers(organization_id: str, offered: list[HostedRepository], secret: str) -> Offers:
-    entries: list[dict[str, Any]] = []
+def _seal_offers(organization_id: str, offered: list[GrantedRepository], secret: str) -> Offers:
+    entries: list[tuple[dict[str, Any], str]] = []
     size = 0
-    for hosted in offered:
-        entry = asdict(hosted)
+    for hosted, homepage in offered:
+        entry = asdict(hosted), homepage
         size += len(json.dumps(entry))
         if size > _MOST_OFFERED_BYTES:
             break
@@ -183,7 +186,7 @@ def _seal_offers(organization_id: str, offered: list[HostedRepository], secret: 
     return Offers(offered[: len(entries)], sealed)
 
 
-def _list_repositories(person: Person, installation_id: int) -> list[HostedRepository]:
+def _list_repositories(person: Person, installation_id: int) -> list[GrantedRepository]:
     """Returns the installation's repositories that the person can write to. Raises InstallationGone, AccessLost."""
     connecting.check_installation(installation_id)
     return person.list_repositories(installation_id)

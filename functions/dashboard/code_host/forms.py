@@ -21,7 +21,7 @@ def save_link(repository: RepositoryItem, form: Mapping[str, str], user_id: str)
 
     Raises NotAcceptable, UnknownRepository, Forbidden.
     """
-    settings, project_id = _read_settings(form), _read_project(form)
+    settings, project_id = _read_settings(form), read_project(form)
     is_new = repository.find_link(project_id) is None
     try:
         if is_new:
@@ -46,7 +46,7 @@ def unlink(repository: RepositoryItem, form: Mapping[str, str], user_id: str) ->
     Raises NotAcceptable, UnknownRepository, Forbidden.
     """
     try:
-        repositories.unlink_project(repository.repository_id, _read_project(form), user_id)
+        repositories.unlink_project(repository.repository_id, read_project(form), user_id)
     except repositories.NotLinked:
         raise NotAcceptable("This project isn't linked.") from None
     return "unlinked"
@@ -58,7 +58,8 @@ def fields_of(link: Link) -> dict[str, str]:
     return {name: "yes" if value is True else value for name, value in shown.items()}
 
 
-def _read_project(form: Mapping[str, str]) -> ProjectId:
+def read_project(form: Mapping[str, str]) -> ProjectId:
+    """Returns the chosen project. Raises NotAcceptable."""
     project_id = ProjectId.parse(form.get("project_id", ""))
     if project_id is None:
         raise NotAcceptable("Choose a project.")

@@ -4,13 +4,13 @@ from fastapi import Response
 
 from controlplane.access.web_session import WebSession
 from controlplane.code_host import repositories
-from controlplane.code_host.github.connecting import is_configured
-from controlplane.code_host.installations import InstallationTaken
+from controlplane.code_host.github.connecting import GrantedRepository, is_configured
 from controlplane.code_host.items import Link, RepositoryItem
 from controlplane.organizations import store as organizations
 from controlplane.platform.core import clock
-from controlplane.platform.core.errors import ApiError
+from controlplane.platform.core.errors import ApiError, Forbidden, NotFound
 from controlplane.platform.core.ids import RepositoryId
+from controlplane.platform.core.plans import PLANS
 from controlplane.platform.http.app import ControlRouter
 from controlplane.platform.http.pagination import CursorCodec
 from controlplane.platform.table.parallel import read_both
@@ -18,7 +18,7 @@ from controlplane.projects import store as projects
 from dashboard.code_host import connecting, forms
 from dashboard.code_host.connecting import Offers
 from dashboard.code_host.repositories import list_choices
-from dashboard.forms import NotAcceptable
+from dashboard.forms import ONCE, NotAcceptable
 from dashboard.pages import page, redirect, redirect_within
 from dashboard.parameters import AdminSees, AdminSubmits, MemberSees, RepositoryPath, SignedIn
 
@@ -27,7 +27,9 @@ router = ControlRouter(tags=["Pages"], include_in_schema=False)
 PER_PAGE = 50
 _PROJECTS = 100
 _DONE = {
-    "linked": "The project is linked.",
+    "linked": "The project is linked. Start its first scan below.",
+    "not-started": "The project is created and linked, but no scan started, because one of this repository is running. "
+    "Start it once that one has ended.",
     "changed": "The link is changed.",
     "unlinked": "The project is unlinked.",
     "disconnected": "The repository is disconnected.",
@@ -87,14 +89,18 @@ async def confirm_disconnection(session: AdminSubmits, repository_id: Repository
 
 @router.get("/organizations/{organizationSlug}/github", operation_id="connectGithub")
 async def connect_github(session: AdminSees) -> Response:
-    """Redirects to GitHub: to install our App or, with `installed`, to confirm who the person is."""
+    """Leads to GitHub: to install our App or, with `installed`, to confirm who the person is.
+
+    With `new`, the request follows a form, which can't redirect to another origin. So a page leads on.
+    """
     is_installed = "installed" in session.parameters
-    return redirect(connecting.begin(session.organization.organization_id, session.secret, is_installed=is_installed))
+    target = connecting.begin(session.organization.organization_id, session.secret, is_installed=is_installed)
+    return page("github_next", session, leads_on_to=target) if "new" in session.parameters else redirect(target)
 
 
 @router.get("/github/callback", operation_id="finishGithub")
 async def finish_github(session: SignedIn) -> Response:
-    """Offers the repositories that the person may connect.
+    """Offers the repositories that the person may connect. A single one is chosen already.
 
     Without a code, GitHub wasn't asked who the person is: redirects there, and back to this page.
     """
@@ -104,20 +110,34 @@ async def finish_github(session: SignedIn) -> Response:
     session.enter(organizations.find_membership(session.user_id, state.organization_id), "admin")
     if "code" not in given:
         return redirect(connecting.confirm(state, installation_id, session.secret))
-    return _offers(session, connecting.finish(state, given["code"], installation_id, session.secret))
+    offers = connecting.finish(state, given["code"], installation_id, session.secret)
+    if len(offers.repositories) == 1:
+        return _import(session, offers, offers.repositories[0])
+    return _offers(session, offers)
 
 
 @router.post("/organizations/{organizationSlug}/repositories", operation_id="connectRepository")
 async def connect_repository(session: AdminSubmits) -> Response:
-    """Connects one of the repositories that the callback offered."""
-    organization_id = session.organization.organization_id
-    offers = connecting.open_offers(organization_id, session.form.get("offers", ""), session.secret)
+    """Connects the chosen repository, links it to a new or an existing project, and leads to its first scan.
+
+    Changes nothing for the button that chooses a repository, which leads to that form, or another one.
+    """
+    from dashboard.code_host import importing  # noqa: PLC0415 (60 ms that only this form needs)
+
+    organization_id, given = session.organization.organization_id, session.form
+    offers = connecting.open_offers(organization_id, given.get("offers", ""), session.secret)
+    if not given.get("repository"):
+        return _offers(session, offers)
+    chosen = offers.choose(given["repository"])
+    if ONCE not in given:
+        return _import(session, offers, chosen)
     try:
-        hosted_id = session.form.get("repository", "")
-        connected = connecting.connect(organization_id, offers, hosted_id, session.user_id)
-    except InstallationTaken as failure:
-        return _offers(session, offers, failure)
-    return _offers(session, offers, done=f"{connected.owner}/{connected.name} is connected.")
+        path = importing.import_repository(session, chosen)
+    except (Forbidden, NotFound):
+        raise
+    except ApiError as failure:
+        return _import(session, offers, chosen, failure)
+    return redirect_within(session.organization, await importing.find_started(path))
 
 
 def _read_id(session: WebSession, text: str) -> RepositoryId:
@@ -161,8 +181,33 @@ def _next_scan(repository: RepositoryItem, link: Link) -> str | None:
     return None if seconds is None else clock.timestamp(seconds)
 
 
-def _offers(session: WebSession, offers: Offers, failure: ApiError | None = None, done: str | None = None) -> Response:
+def _offers(session: WebSession, offers: Offers) -> Response:
+    """Lists the offered repositories, with the connected ones of the same names."""
     connected = list_choices(session.organization.organization_id)
-    by_name = {f"{it.owner}/{it.name}".lower(): it for it in connected}
-    entries = [(it, by_name.get(f"{it.owner}/{it.name}".lower())) for it in offers.repositories]
-    return page("github", session, failure, done=done, entries=entries, offers=offers.sealed)
+    by_name = {it.full_name.lower(): it for it in connected}
+    entries = [(it.hosted, by_name.get(f"{it.hosted.owner}/{it.hosted.name}".lower())) for it in offers.repositories]
+    return page("github", session, entries=entries, offers=offers.sealed)
+
+
+def _import(
+    session: WebSession, offers: Offers, chosen: GrantedRepository, failure: ApiError | None = None
+) -> Response:
+    """Shows the form that scans the chosen repository, with suggestions, or what was entered if it failed."""
+    from dashboard.code_host import importing  # noqa: PLC0415 (see connect_repository)
+
+    organization_id = session.organization.organization_id
+    organization, own = read_both(
+        lambda: organizations.get_organization(organization_id),
+        lambda: projects.list_projects(organization_id, _PROJECTS, None).items,
+    )
+    return page(
+        "repository_new",
+        session,
+        failure,
+        hosted=chosen.hosted,
+        offers=offers,
+        plan=PLANS[organization.plan],
+        is_full=organization.projects >= PLANS[organization.plan].projects,
+        projects=own,
+        fields=session.form if failure else importing.suggest(chosen, organization),
+    )

@@ -5,23 +5,30 @@ from typing import NamedTuple, cast, get_args
 from urllib.parse import urlencode
 
 from controlplane.findings.items import Source, Status
-from controlplane.findings.lists import Wanted
+from controlplane.findings.lists import Sort, Wanted
 from controlplane.platform.core.priorities import Priority
+from dashboard.findings.groups import GROUPINGS
 
 STATUSES: tuple[Status, ...] = get_args(Status)
-PRIORITIES, SOURCES = get_args(Priority), get_args(Source)
+PRIORITIES, SOURCES, SORTS = get_args(Priority), get_args(Source), get_args(Sort)
 # The value of the status filter that selects all.
 ALL = "all"
 _TEXT_LENGTH = 200
+_DEFAULTS = {"status": "open", "sort": "priority"}
 # The parameters of the query, which have the names of the filters of any list of findings.
-_TEXTS = ("priority", "source", "project_id", "repository_name", "vendor", "text")
+_TEXTS = ("priority", "source", "project_id", "repository_name", "vendor", "assignee", "text")
 
 
 class Filters(NamedTuple):
-    """The filters of a list of findings. status: one of the statuses, or `all`."""
+    """The filters of a list of findings, its order, and how it is grouped, if it is.
+
+    status: one of the statuses, or `all`.
+    """
 
     status: str = "open"
     wanted: Wanted = Wanted()
+    sort: Sort = "priority"
+    group: str = ""
 
     @classmethod
     def read(cls, parameters: Mapping[str, str]) -> "Filters":
@@ -30,8 +37,13 @@ class Filters(NamedTuple):
         for name, known in (("priority", PRIORITIES), ("source", SOURCES)):
             if given[name] not in known:
                 given[name] = ""
-        status = parameters.get("status", "")
-        return cls(status if status in {*STATUSES, ALL} else "open", Wanted(**given))
+        status, sort, group = (parameters.get(name, "") for name in ("status", "sort", "group"))
+        return cls(
+            status if status in {*STATUSES, ALL} else "open",
+            Wanted(**given),
+            cast("Sort", sort) if sort in SORTS else "priority",
+            group if group in GROUPINGS else "",
+        )
 
     @property
     def known_status(self) -> Status | None:
@@ -46,7 +58,8 @@ class Filters(NamedTuple):
     def pairs(self) -> dict[str, str]:
         """The parameters of the query, without those that have their default."""
         texts = {name: getattr(self.wanted, name) for name in _TEXTS}
-        return {name: value for name, value in {"status": self.status, **texts}.items() if value not in {"", "open"}}
+        given = {"status": self.status, "sort": self.sort, "group": self.group, **texts}
+        return {name: value for name, value in given.items() if value != _DEFAULTS.get(name, "")}
 
     def query(self, **changes: str) -> str:
         """Returns the filters as a query, with changes, or an empty text if all are the defaults."""

@@ -43,6 +43,7 @@ def _event_of(change: StatusChange, names: Mapping[str, str], *, is_first: bool)
         until = f" until {change.until[:10]}" if change.until else ""
         return Event(change.at, _DECIDED[change.status] + until, names.get(change.by, FORMER_MEMBER), change.reason)
     if change.status == "resolved":
-        what = "A scan resolved this finding" if change.scan_id else "A decision about its vendor resolved this finding"
-        return Event(change.at, what, None, change.reason, change.scan_id)
+        return Event(change.at, f"{change.resolver} resolved this finding", None, change.reason, change.scan_id)
+    if change.reason:
+        return Event(change.at, "The finding is open again", None, change.reason)
     return Event(change.at, "The finding was found" if is_first else "The finding was found again")

@@ -26,6 +26,7 @@ _DONE: Final = {
 }
 _KINDS: Final = {
     "finding": ("New P0 findings", "When a finding of the highest priority is new in the inbox."),
+    "mention": ("Assignments and mentions", "When a finding is assigned to you, or a comment mentions you."),
     "credits": ("Low credits", "When the credits run low."),
     "webhook": ("Disabled webhooks", "When a webhook is disabled because its deliveries failed for a day."),
     "key": ("Leaked API keys", "When the secret of an API key is found in public, and the key is revoked."),

@@ -43,6 +43,7 @@ EVENTS = {
     "finding.opened": "A finding is new, or open again",
     "finding.resolved": "A finding is resolved",
     "scan.completed": "A scan is completed",
+    "audit.completed": "A website audit is completed",
     "key.created": "An API key is created or rolled",
     "key.leaked": "An API key is found in public, and revoked",
     "member.joined": "A member has joined",

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
@@ -20,6 +19,7 @@ from controlplane.platform.http.app import ControlRouter
 from controlplane.platform.http.pagination import CursorCodec
 from controlplane.platform.table.parallel import read_both, read_each
 from controlplane.scans import spreadsheet
+from dashboard.forms import find_day
 from dashboard.pages import download, page
 from dashboard.parameters import AdminSees, MemberSees
 
@@ -55,19 +55,19 @@ class Chosen(NamedTuple):
         if texts.get("action") not in ACTIONS:
             texts["action"] = ""
         for name in ("since", "until"):
-            if _day(texts.get(name, "")) is None:
+            if find_day(texts.get(name, "")) is None:
                 texts[name] = ""
         return cls(**texts)
 
     @property
     def filters(self) -> Filters:
-        since, until = _day(self.since), _day(self.until)
+        since, until = find_day(self.since), find_day(self.until)
         return Filters(
             self.actor or None,
             Action(self.action) if self.action else None,
             self.resource or None,
-            since,
-            None if until is None else until + _DAY_SECONDS - 0.001,
+            None if since is None else since.timestamp(),
+            None if until is None else until.timestamp() + _DAY_SECONDS - 0.001,
         )
 
     def query(self, **more: str) -> str:
@@ -207,12 +207,3 @@ def _to_json(rows: Sequence[Row]) -> str:
         for entry in (row.entry,)
     ]
     return json.dumps({"exportedAt": clock.timestamp(), "entries": listed}, ensure_ascii=False, indent=1)
-
-
-def _day(text: str) -> float | None:
-    """Returns the start of a day in UTC, or None if the text isn't a date."""
-    try:
-        moment = datetime.strptime(text, "%Y-%m-%d").replace(tzinfo=UTC)
-    except ValueError:
-        return None
-    return moment.timestamp() if 2000 <= moment.year < 3000 else None

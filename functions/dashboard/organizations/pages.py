@@ -5,13 +5,17 @@ from collections.abc import Mapping
 from fastapi import Response
 
 from controlplane.access.web_session import WebSession
+from controlplane.code_host.github.connecting import is_configured
 from controlplane.erasure import deletions
 from controlplane.organizations import rules
 from controlplane.organizations import store as organizations
 from controlplane.organizations.store import NotMember, OwnsTooMany, SlugTaken
 from controlplane.platform.core.errors import ApiError
 from controlplane.platform.http.app import ControlRouter
-from dashboard.forms import NotAcceptable, read_name, require_confirmed
+from controlplane.platform.table.table import Leg
+from dashboard import once
+from dashboard.forms import NotAcceptable, StillRunning, read_name, require_confirmed
+from dashboard.once import AlreadySent
 from dashboard.organizations.overview import get_overview
 from dashboard.pages import page, redirect, redirect_within
 from dashboard.parameters import MemberSees, MemberSubmits, OwnerSees, OwnerSubmits, SignedIn, Submits
@@ -51,19 +55,27 @@ async def show_organization_form(session: SignedIn) -> Response:
 
 @router.post("/organizations/new", operation_id="createOrganizationOfForm")
 async def create_organization(session: Submits) -> Response:
-    """Creates an organization, and leads to it. An empty slug is derived from the name."""
+    """Creates an organization, and leads to it or, with `github`, to its installation of our App.
+
+    An empty slug is derived from the name. If that one is taken, it gets a number.
+    """
     try:
-        created = rules.create_organization(session.user_id, read_name(session.form), _read_slug(session.form))
-    except (NotAcceptable, SlugTaken, OwnsTooMany) as failure:
+        name, slug = read_name(session.form), _read_slug(session.form)
+        made = once.create_once(
+            session, "createOrganizationOnPage", lambda legs: _create(session.user_id, name, slug, legs)
+        )
+    except (NotAcceptable, SlugTaken, OwnsTooMany, StillRunning, AlreadySent) as failure:
         return _form(session, failure)
-    return redirect_within(created, "?done=created")
+    is_next = "github" in session.form and is_configured()
+    return redirect(f"/organizations/{made}/github?new=yes" if is_next else f"/organizations/{made}?done=created")
 
 
 @router.get("/organizations/{organizationSlug}", operation_id="showOrganization")
 async def show_organization(session: MemberSees) -> Response:
     """Shows what is left to set up, the open findings, and the latest scans and projects."""
     here = session.organization
-    joined = {"joined": f"You are now a member of {here.name}, as {here.role}."}
+    role = "a member" if here.role == "member" else f"an {here.role}"
+    joined = {"joined": f"You are now {role} of {here.name}."}
     return page("organization", session, done=_DONE | joined, **get_overview(here))
 
 
@@ -107,6 +119,17 @@ def _read_slug(form: Mapping[str, str]) -> str | None:
     if slug and not rules.is_slug(slug):
         raise NotAcceptable("A slug has 3 to 20 lowercase letters, digits, and single hyphens between them.")
     return slug or None
+
+
+def _create(user_id: str, name: str, slug: str | None, legs: Mapping[str, Leg]) -> str:
+    """Returns the slug of a new organization. Raises SlugTaken, OwnsTooMany."""
+    try:
+        created = rules.create_organization(user_id, name, slug, legs)
+    except SlugTaken as taken:
+        if slug is not None:
+            raise
+        created = rules.create_organization(user_id, name, taken.details["suggestions"][0], legs)
+    return created.slug
 
 
 def _form(session: WebSession, failure: ApiError | None = None) -> Response:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from typing import NamedTuple
 
 from controlplane.access.web_session import WebSession
 from controlplane.findings import vendors
@@ -15,17 +16,30 @@ from controlplane.projects.changes import MAX_WEBSITES, ProjectChange
 from controlplane.projects.items import Address, ProjectItem
 from dashboard.forms import NotAcceptable, read_choice, read_name
 
+# The actions on a project's badge, and whether it exists after them.
+_BADGES = {"badge-created": True, "badge-revoked": False}
+_OF_ADMINS = {"remove-website", *_BADGES}
 _VENDOR = re.compile(r"[a-z0-9._-]{1,100}")
 
 
-def create_project(organization_id: str, form: Mapping[str, str], legs: Mapping[str, Leg]) -> ProjectItem:
-    """Creates the project of the form. Raises NotAcceptable, UnsupportedRegion, and ProjectLimitReached."""
-    name, region, addresses = read_name(form), form.get("region", ""), _read_addresses(form)
-    rules.require_region(region)
-    branding = settings.service_brand
-    return projects.create_project(
-        organization_id, name, region=region, addresses=addresses, branding=branding, extra_legs=legs
-    )
+class NewProject(NamedTuple):
+    """A project that a form describes."""
+
+    name: str
+    region: str
+    addresses: list[Address]
+
+
+def read_new_project(form: Mapping[str, str]) -> NewProject:
+    """Returns the project that the form describes. Raises NotAcceptable, UnsupportedRegion."""
+    read = NewProject(read_name(form), form.get("region", ""), _read_addresses(form))
+    rules.require_region(read.region)
+    return read
+
+
+def create_project(organization_id: str, new: NewProject, legs: Mapping[str, Leg]) -> ProjectItem:
+    """Creates the project of a form. Raises ProjectLimitReached."""
+    return projects.create_project(organization_id, **new._asdict(), branding=settings.service_brand, extra_legs=legs)
 
 
 def change_project(session: WebSession, project: ProjectItem) -> tuple[str, str]:
@@ -35,9 +49,12 @@ def change_project(session: WebSession, project: ProjectItem) -> tuple[str, str]
     LastTrustedWebsite, and UnknownProject if the project was deleted.
     """
     action, website_id = session.form.get("action", ""), session.form.get("website_id", "")
+    if action in _OF_ADMINS and not session.is_admin:
+        raise RoleRequired("admin", session.organization.role)
+    if action in _BADGES:
+        changes.set_badge(project, exists=_BADGES[action], caller_id=session.user_id)
+        return project.slug, action
     if action == "remove-website":
-        if not session.is_admin:
-            raise RoleRequired("admin", session.organization.role)
         changes.delete_website(project, website_id, session.user_id)
         return project.slug, "website-removed"
     change, done = _read_change(project, action, session.form)

@@ -1,6 +1,7 @@
 """The pages of projects: list, create, look at, change, and delete them, and decide on their vendors."""
 
 import re
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
@@ -26,6 +27,7 @@ from dashboard.forms import NotAcceptable, require_confirmed
 from dashboard.pages import page, redirect, redirect_within
 from dashboard.parameters import AdminSees, AdminSubmits, MemberSees, MemberSubmits, ProjectSlug
 from dashboard.projects import forms
+from dashboard.projects.badge import badge_url
 from dashboard.projects.snippets import list_snippets
 from dashboard.scans import latest
 
@@ -37,9 +39,13 @@ _SLUG = re.compile(r"[a-z0-9-]{1,64}")
 _OF_QUERY = "!$%&'()*+,-./:;=?@_~"
 _DONE = {
     "created": "The project is created. Add the consent library to your site, and connect a repository to scan it.",
+    "not-linked": "The project is created, but its repository isn't linked: it changed at the same time. Link it on "
+    "its own page.",
     "deleted": "The project is deleted.",
     "described": "The name and the description are saved.",
     "branded": "The branding is saved.",
+    "badge-created": "The badge has an address. Everyone who knows it can see the badge.",
+    "badge-revoked": "The badge is gone from its address.",
     "websites-added": "The websites are saved.",
     "website-removed": "The website is removed.",
     "primary-changed": "The website comes first now.",
@@ -79,10 +85,9 @@ async def show_new_project(session: MemberSees) -> Response:
 async def submit_new_project(session: MemberSubmits) -> Response:
     """Creates a project, and leads to its page."""
     try:
+        new, organization_id = forms.read_new_project(session.form), session.organization.organization_id
         slug = once.create_once(
-            session,
-            "createProjectOnPage",
-            lambda legs: forms.create_project(session.organization.organization_id, session.form, legs).slug,
+            session, "createProjectOnPage", lambda legs: forms.create_project(organization_id, new, legs).slug
         )
     except ApiError as failure:
         return _new_project(session, failure)
@@ -94,7 +99,7 @@ async def show_project(session: MemberSees, project_slug: ProjectSlug) -> Respon
     """Shows a project with its websites, repositories, and latest scans. `dashboardUrl` links to this page."""
     organization_id = session.organization.organization_id
     (project_id, plan), connected = read_both(
-        lambda: projects.resolve_slug(organization_id, _read_slug(project_slug)),
+        lambda: projects.resolve_slug(organization_id, read_slug(project_slug)),
         lambda: list_choices(organization_id),
     )
     linked = [repository for repository in connected if repository.find_link(project_id)]
@@ -102,7 +107,7 @@ async def show_project(session: MemberSees, project_slug: ProjectSlug) -> Respon
         lambda: projects.get_project(project_id),
         lambda: latest.list_latest(project_id, [repository.repository_id for repository in linked]),
     )
-    return _page(
+    return project_page(
         "project",
         session,
         project_slug,
@@ -119,7 +124,7 @@ async def show_project_consent(session: MemberSees, project_slug: ProjectSlug) -
     project, plan = _get_project(session, project_slug)
     runtime = consent_runtime_url(project.region, project.consent.instance_id) if project.consent else None
     served = project.served_on(plan.id)
-    return _page(
+    return project_page(
         "project_consent",
         session,
         project_slug,
@@ -177,7 +182,7 @@ async def show_project_vendors(session: MemberSees, project_slug: ProjectSlug) -
 @router.post("/organizations/{organizationSlug}/projects/{projectSlug}/vendors", operation_id="decideVendorOnPage")
 async def decide_vendor(session: AdminSubmits, project_slug: ProjectSlug) -> Response:
     """Approves or ignores a vendor."""
-    project_id, _ = projects.resolve_slug(session.organization.organization_id, _read_slug(project_slug))
+    project_id, _ = projects.resolve_slug(session.organization.organization_id, read_slug(project_slug))
     try:
         vendor_id = forms.read_vendor(session.form)
         project, seen = read_both(
@@ -191,7 +196,8 @@ async def decide_vendor(session: AdminSubmits, project_slug: ProjectSlug) -> Res
     return redirect_within(session.organization, f"/projects/{project.slug}/vendors?done={done}")
 
 
-def _read_slug(text: str) -> str:
+def read_slug(text: str) -> str:
+    """Returns the slug of the path. Raises UnknownProject if no project can have it."""
     if not _SLUG.fullmatch(text):
         raise UnknownProject
     return text
@@ -199,7 +205,7 @@ def _read_slug(text: str) -> str:
 
 def _get_project(session: WebSession, slug: str) -> tuple[ProjectItem, Plan]:
     """Returns the project with that current or former slug, and the organization's plan. Raises UnknownProject."""
-    project, plan = projects.get_project_by_slug(session.organization.organization_id, _read_slug(slug))
+    project, plan = projects.get_project_by_slug(session.organization.organization_id, read_slug(slug))
     return project, PLANS[plan]
 
 
@@ -218,7 +224,7 @@ def _new_project(session: WebSession, failure: ApiError | None = None) -> Respon
 def _settings(
     session: WebSession, slug: str, project: ProjectItem, plan: Plan, failure: ApiError | None = None
 ) -> Response:
-    return _page(
+    return project_page(
         "project_settings",
         session,
         slug,
@@ -227,12 +233,13 @@ def _settings(
         below="/settings",
         plan=plan,
         brandings=BRANDINGS,
+        badge=badge_url(project),
         no_branding=NO_BRANDING,
     )
 
 
 def _vendors(session: WebSession, slug: str, failure: ApiError | None = None) -> Response:
-    project_id, _ = projects.resolve_slug(session.organization.organization_id, _read_slug(slug))
+    project_id, _ = projects.resolve_slug(session.organization.organization_id, read_slug(slug))
     codec = CursorCodec(session.parameters.get("after"), "showProjectVendors", project_id)
     project, listed = read_both(
         lambda: projects.get_project(project_id),
@@ -240,12 +247,19 @@ def _vendors(session: WebSession, slug: str, failure: ApiError | None = None) ->
     )
     # After a form, the page is at the address that the form was sent to.
     own = slug if failure is None else project.slug
-    next_cursor = codec.cursor(listed.next_sk)
-    content = {"vendors": listed.items, "next_cursor": next_cursor}
-    return _page("project_vendors", session, own, project, failure, below="/vendors", **content)
+    return project_page(
+        "project_vendors",
+        session,
+        own,
+        project,
+        failure,
+        below="/vendors",
+        vendors=listed.items,
+        next_cursor=codec.cursor(listed.next_sk),
+    )
 
 
-def _page(
+def project_page(
     template: str,
     session: WebSession,
     slug: str,
@@ -253,6 +267,7 @@ def _page(
     failure: ApiError | None = None,
     *,
     below: str = "",
+    done: Mapping[str, str] = _DONE,
     **content: Any,
 ) -> Response:
     """Returns the page, or redirects from a former slug to the current one.
@@ -263,4 +278,4 @@ def _page(
         path = f"/organizations/{session.organization.slug}/projects/{project.slug}{below}"
         query = f"?{quote(session.query, safe=_OF_QUERY)}" if session.query else ""
         return redirect(path + query, status=307)
-    return page(template, session, failure, done=_DONE, project=project, **content)
+    return page(template, session, failure, done=done, project=project, **content)

@@ -10,6 +10,7 @@ from controlplane.access.web_session import WebSession
 from controlplane.code_host import repositories
 from controlplane.code_host.items import RepositoryItem
 from controlplane.findings.items import InboxItem
+from controlplane.platform.core import clock
 from controlplane.platform.core.errors import ApiError
 from controlplane.platform.core.ids import RepositoryId, ScanId, ScanRequestId
 from controlplane.platform.http.app import ControlRouter
@@ -34,12 +35,18 @@ SCANS_PER_PAGE = 25
 _PROJECTS = 100
 # A scan keeps at most 500.
 _MOST_FINDINGS = 10_000
+# A page to print has at most this many findings: some 150 pages of paper.
+_MOST_REPORTED = 300
 _DONE = {
     "started": "The scan is requested.",
     "canceled": "The scan is canceled.",
     "unlocked": "All findings of this report are unlocked.",
     "already": "The findings were unlocked before. Nothing was charged.",
 }
+
+
+# Once a scan has ended, its page doesn't confirm its start anymore.
+_DONE_LATER = {code: text for code, text in _DONE.items() if code != "started"}
 
 
 # How many findings the previous pages showed.
@@ -126,6 +133,20 @@ async def unlock_findings(session: OwnerSubmits, scan_id: ScanPath) -> Response:
     except changes.NOT_UNLOCKED as failure:
         return _unlock(session, scan_id, failure)
     return redirect_within(session.organization, f"/scans/{scan_id}?done={'unlocked' if charged else 'already'}")
+
+
+@router.get("/organizations/{organizationSlug}/scans/{scanId}/report", operation_id="showScanReport")
+async def show_scan_report(session: MemberSees, scan_id: ScanPath) -> Response:
+    """Shows a scan with all readable findings, up to a limit, on a page that can be printed."""
+    report = _get_report(session, scan_id, 0, _MOST_REPORTED)
+    return page(
+        "scan_report",
+        session,
+        **report._asdict(),
+        is_cut=len(report.found) < report.scan.visible_count,
+        printed_at=clock.timestamp(),
+        highlight=highlight,
+    )
 
 
 @router.get("/organizations/{organizationSlug}/scans/{scanId}/findings.sarif", operation_id="downloadSarif")
@@ -218,7 +239,7 @@ def _scan(session: WebSession, scan_id: str, after: int = 0, failure: ApiError |
         "scan",
         session,
         failure,
-        done=_DONE,
+        done=_DONE if report.scan.is_open else _DONE_LATER,
         **report._asdict(),
         first=after + 1,
         next_after=last if report.found and last < report.scan.visible_count else None,
@@ -256,15 +277,14 @@ def _get_report(session: WebSession, text: str, after: int, at_most: int) -> Rep
 
 
 def _request(session: WebSession, request_id: ScanRequestId) -> Response:
-    """Shows a request for a scan, with its scan if that exists."""
+    """Shows a request for a scan, or leads to its scan as soon as that exists."""
     own = request_id.organization_id == session.organization.organization_id
     request = reads.find_work(request_id) if own else None
     if not isinstance(request, RequestItem):
         raise UnknownScan
-    scan = reads.find_work(request.scan_id) if request.scan_id is not None else None
-    if request.scan_id is not None and not isinstance(scan, ScanItem):
-        raise UnknownScan
-    return page("scan_request", session, done=_DONE, request=request, scan=scan)
+    if request.scan_id is not None:
+        return redirect_within(session.organization, f"/scans/{request.scan_id}?done=started")
+    return page("scan_request", session, done=_DONE, request=request)
 
 
 def _unlock(session: WebSession, scan_id: str, failure: ApiError | None = None) -> Response:

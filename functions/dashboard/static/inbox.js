@@ -7,9 +7,9 @@
   const decision = document.getElementById("decision");
   const shortcuts = document.getElementById("shortcuts");
 
-  const boxes = () => [...(list?.querySelectorAll(".choose input") ?? [])];
-  const links = () => [...(list?.querySelectorAll("h3 a") ?? [])];
-  const current = () => list?.querySelector("li:focus-within") ?? null;
+  const boxes = () => [...(list?.querySelectorAll("input[name^=item-]") ?? [])];
+  const links = () => [...(list?.querySelectorAll("h3 a") ?? [])].filter((link) => link.checkVisibility());
+  const current = () => document.activeElement?.closest(".findings li") ?? null;
 
   // The row that the keyboard was on last, also after a click elsewhere.
   let last = -1;
@@ -37,9 +37,16 @@
     label.append(all);
     triage.querySelector(".triage").prepend(label);
     all.addEventListener("change", () => {
-      for (const box of boxes()) box.checked = all.checked;
+      for (const box of list.querySelectorAll("input")) box.checked = all.checked;
     });
-    triage.addEventListener("change", count);
+    // The box of a group selects what is in it. The form names the same findings with and without this.
+    triage.addEventListener("change", (event) => {
+      const row = event.target.closest("li");
+      for (const box of row?.querySelectorAll("li input") ?? []) box.checked = event.target.checked;
+      const group = row?.parentElement.closest("li")?.querySelector("input");
+      if (group) group.checked = [...row.parentElement.querySelectorAll("input")].every((box) => box.checked);
+      count();
+    });
     count();
   }
 
@@ -56,10 +63,7 @@
   };
 
   const select = () => {
-    const box = current()?.querySelector(".choose input");
-    if (!box) return;
-    box.checked = !box.checked;
-    count();
+    current()?.querySelector(".choose input")?.click();
   };
 
   const showEvidence = () => {

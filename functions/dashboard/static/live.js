@@ -1,7 +1,8 @@
 // Enhances the pages, which work without scripts: a marked part of a page is reloaded until it stops changing.
 //
 // <section data-refresh="2"> is replaced every 2 seconds with the section of the same id in a fresh copy of the page,
-// until that copy no longer has the attribute. Focus stays where it was, and hidden pages wait.
+// until that copy no longer has the attribute. Focus stays where it was, and hidden pages wait. With data-leads-on, the
+// page follows a redirect once its address leads to another one.
 (() => {
   "use strict";
 
@@ -14,15 +15,21 @@
     }
     let next = null;
     try {
-      const response = await fetch(location.href, { headers: { accept: "text/html" }, redirect: "error" });
-      if (response.ok) {
+      const response = await fetch(location.href, { headers: { accept: "text/html" }, redirect: "manual" });
+      if (response.type === "opaqueredirect") {
+        // Without data-leads-on, the session has ended, and the page stays as it is.
+        if ("leadsOn" in part.dataset) {
+          location.reload();
+          return;
+        }
+      } else if (response.ok) {
         const fresh = new DOMParser().parseFromString(await response.text(), "text/html");
         next = fresh.getElementById(part.id);
       } else if (response.status !== 429 && response.status < 500) {
         return;
       }
     } catch {
-      // Offline, or the session has ended: the page stays as it is, and the next attempt may succeed.
+      // Offline: the page stays as it is, and the next attempt may succeed.
     }
     if (next === null) {
       part.dataset.refresh = Math.min(60, seconds * 2);

@@ -113,7 +113,7 @@ def forged_match(**changes: Any) -> Callable[[], bytes]:
         "start_line": 1, "end_line": 1, "start_column": 1, "end_column": 2, "snippet": "", "fingerprint": "0" * 32,
         "content": "0" * 32, "ordinal": 0, "shape": "",
         "gating": ["open", [], [], ""], "depends_on_consent_mode": False,
-        "started": False, "places": [],
+        "started": False, "places": [], "around": [],
     }  # fmt: skip
     content = json.dumps([1, [False] * 3, [list({**fields, **changes}.values())], *[[]] * 10, ""]).encode()
     return lambda: content
@@ -173,6 +173,8 @@ CHATTY: dict[str, Callable[[], Any]] = {
     "place-at-no-line": forged_match(places=[["statement", 0, "a()", 0, 3, {}]]),
     "long-place": forged_match(places=[["statement", 1, "a" * 10_000, 0, 3, {}]]),
     "long-snippet": forged_match(snippet="x" * 10_000),
+    "long-line-around": forged_match(around=["x" * 161]),
+    "many-lines-around": forged_match(around=["x"] * 23),
 }
 # Reports whose rule, vendor, or library only the scan knows to be wrong. The process continues.
 UNKNOWN: dict[str, Callable[[], Any]] = {

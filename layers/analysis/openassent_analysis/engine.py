@@ -30,6 +30,7 @@ from openassent_analysis.places import MAX_PLACES, MAX_TEXT, Place
 from openassent_analysis.report import MAX_LOADS, Load, Match, has_loader
 from openassent_analysis.rules import Rule, rules
 from openassent_analysis.sources import Source
+from openassent_analysis.surroundings import without_indent
 from openassent_analysis.templates.reading import read_template
 from openassent_analysis.vocabulary import sought
 
@@ -226,9 +227,8 @@ def locate(source: Source, start: int, end: int, limits: Limits) -> tuple[int, i
     lines = source.original[source.line_start(first) : source.line_start(last + 1)].rstrip("\r\n")
     # Masks before truncating, because a truncated secret may no longer look like one.
     lines = secrecy.masked(lines)
-    shown = [line.rstrip() for line in lines.split("\n")[: shown_until - first + 1]]
-    indent = min((len(line) - len(line.lstrip()) for line in shown if line.strip()), default=0)
-    snippet = "\n".join(line[indent:] for line in shown)
+    shown, indent = without_indent(lines.split("\n")[: shown_until - first + 1])
+    snippet = "\n".join(shown)
     if len(snippet) > limits.max_snippet_length:
         begin = max(0, min(start_column - 1 - indent - 80, len(snippet) - limits.max_snippet_length))
         snippet = snippet[begin : begin + limits.max_snippet_length] + "…"

@@ -30,6 +30,7 @@ from openassent_analysis.selection import read_vendors
 from openassent_analysis.setups import setups_of
 from openassent_analysis.sites import themes_of, traits_of, traits_of_manifest
 from openassent_analysis.sources import Source
+from openassent_analysis.surroundings import with_surroundings
 from openassent_analysis.unknown import configured_names
 from openassent_analysis.unread_settings import SETTING, has_theme
 from openassent_analysis.uses import may_use, uses_of
@@ -52,8 +53,14 @@ def examine(path: str, language: str, content: bytes, limits: Limits) -> Report:
         vendors, _, language = language.removeprefix(OWN_VENDORS).partition("\n")
         with own_vendors(read_vendors(vendors)):
             return examine(path, language, content, limits)
-    deadline = time.thread_time() + limits.max_seconds_per_file
     text = files.decode(content)
+    report = _examine(path, language, text, limits)
+    report.matches = with_surroundings(report.matches, text)
+    return report
+
+
+def _examine(path: str, language: str, text: str, limits: Limits) -> Report:
+    deadline = time.thread_time() + limits.max_seconds_per_file
     if language == project_file.LANGUAGE:
         return Report(text.count("\n") + 1, settings=project_file.parsed(text))
     if language == inventory.LANGUAGE:

@@ -34,6 +34,8 @@ class Location:
     end_column: int
     # The lines, truncated, without common indentation, and with everything that looks like a secret masked.
     snippet: str
+    # Likewise, with the lines around them, each cut. Not for JSON.
+    around: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +72,7 @@ class Finding:
         return {_camel(key): value for key, value in asdict(self).items() if key not in {"location", "places"}} | {
             "references": list(self.references),
             "vendorIds": list(self.vendor_ids),
-            "location": {_camel(key): value for key, value in asdict(self.location).items()},
+            "location": {_camel(key): value for key, value in asdict(self.location).items() if key != "around"},
         }
 
 

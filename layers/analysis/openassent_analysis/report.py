@@ -16,6 +16,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 from openassent_analysis.files import Skipped
 from openassent_analysis.gating import OPEN, Export, Gate, Gating, Provider, Unclear, Use
 from openassent_analysis.places import ELEMENTS, KINDS, MAX_PLACES, MAX_RANGES, MAX_TEXT, Place
+from openassent_analysis.surroundings import LONGEST_LINE, MOST_LINES
 
 # Reasons for which the sandboxed process may skip a file.
 REASONS: Final = frozenset({
@@ -91,6 +92,8 @@ class Match:
     started: bool = False
     # What an edit needs. Empty if no edit is safe.
     places: list[Place] = field(default_factory=list)
+    # The lines from five before the place to five after it.
+    around: list[str] = field(default_factory=list)
 
 
 class Part(NamedTuple):
@@ -300,7 +303,14 @@ def _read_match(found: Any, max_snippet_length: int) -> Match:
         raise InvalidReport
     values["gating"] = _read_gating(values["gating"])
     values["places"] = _read_places(values["places"])
+    values["around"] = _read_lines(values["around"])
     return Match(**values)
+
+
+def _read_lines(found: Any) -> list[str]:
+    if not isinstance(found, list) or len(found) > MOST_LINES:
+        raise InvalidReport
+    return [_text(line, LONGEST_LINE) for line in found]
 
 
 def _read_places(found: Any) -> list[Place]:

@@ -26,6 +26,12 @@ def mask(text: str) -> str:
     return text[: min(_KEEP, len(text) // 8)] + "****"
 
 
+def masked_lines(text: str) -> list[str]:
+    """Returns the text's lines, each at its place, with everything masked that looks like a secret."""
+    kept = _TOKENS.sub(lambda match: mask(match[0]) + "\n" * match[0].count("\n"), text)
+    return masked(kept).split("\n")
+
+
 def masked(text: str) -> str:
     """Returns the text with everything masked that looks like a secret."""
     text = _WEB_TOKEN.sub(lambda match: match[1] + mask(match[2] + match[3]), text)

@@ -212,3 +212,26 @@ def test_a_project_whose_vendors_need_no_consent_has_no_findings():
     hosts = "media.ethicalads.io/a.js", "plausible.io/js/script.js", "js.stripe.com/v3/"
     page = "".join(f'<script src="https://{host}"></script>' for host in hosts).encode()
     assert analyze_files([("index.html", page)]).findings == []
+
+
+class TestSurroundings:
+    """The lines from five before a finding to five after it."""
+
+    def around(self, text: str) -> tuple[int, tuple[str, ...]]:
+        finding = next(it for it in findings("src/index.html", text) if "hotjar" in it.location.snippet)
+        return finding.location.start_line, finding.location.around
+
+    def test_are_those_of_the_file_without_common_indentation(self):
+        tag = '<script src="https://static.hotjar.com/c/hotjar-1.js"></script>'
+        lines = [f"  <p>{number}</p>" for number in range(1, 21)]
+        lines[9] = f"    {tag}"
+        start, around = self.around("\r\n".join(lines))
+        assert (start, around[0], around[5], around[-1], len(around)) == (10, "<p>5</p>", f"  {tag}", "<p>15</p>", 11)
+        assert self.around(tag + "\n<p>2</p>") == (1, (tag, "<p>2</p>"))
+
+    def test_are_cut_and_show_no_secret_that_begins_before_them(self):
+        key = ["-----BEGIN " + "PRIVATE KEY-----", *["c2VjcmV0" * 8] * 20, "-----END PRIVATE KEY-----"]
+        long = f"<p>{'x' * 300}</p><script src='https://static.hotjar.com/c/hotjar-1.js'></script>{'y' * 300}"
+        start, around = self.around("\n".join(["<!--", *key, "-->", "<b>glpat" + "-abcdefghijklmnopqrstu</b>", long]))
+        assert (start, len(around), any("c2VjcmV0" in line or "cdefghij" in line for line in around)) == (26, 6, False)
+        assert (len(around[-1]), around[-1].startswith("…"), "static.hotjar.com" in around[-1]) == (160, True, True)

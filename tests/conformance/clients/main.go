@@ -61,7 +61,8 @@ func main() {
 	invalidStatus, invalid := fail(api.ProjectsAPI.CreateProject(ctx).ProjectCreate(*wanted).Execute())
 
 	item := succeed(api.InboxAPI.ListInboxItems(ctx).Status(openapi.OPEN).Limit(1).Execute()).Data[0]
-	decision := *openapi.NewInboxItemUpdate(openapi.ACCEPTED, "0")
+	decision := *openapi.NewInboxItemUpdate("0")
+	decision.SetStatus(openapi.ACCEPTED)
 	staleStatus, stale := fail(api.InboxAPI.UpdateInboxItem(ctx, item.Id).InboxItemUpdate(decision).Execute())
 	billing := succeed(api.BillingAPI.GetBilling(ctx).Execute()).Data
 

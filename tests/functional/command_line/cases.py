@@ -3,8 +3,11 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
+from unittest.mock import ANY
 
 from tests.support.reply import Reply
+
+DASHBOARD = "https://dashboard.assent.test"
 
 
 def _last(replies: list[Reply]) -> Any:
@@ -29,7 +32,26 @@ class Case:
 
 
 CASES = [
-    Case("whoami", ("https://api.assent.test", "default", "{org} (owner), {second} (owner)", "inbox.write")),
+    Case(
+        "whoami",
+        (
+            "Name:\tAda Lovelace",
+            "Email:\tada@example.com",
+            "Organization:\t{org}",
+            "https://api.assent.test",
+            "default",
+            "{org} (owner), {second} (owner)",
+            "inbox.write",
+        ),
+    ),
+    Case(
+        "open shop --no-browser",
+        ("/organizations/{org}/projects/shop\n",),
+        lambda replies: {"url": replies[-1].data["dashboardUrl"]},
+    ),
+    Case("open --no-browser", (f"{DASHBOARD}/organizations/{{org}}\n",), lambda _: {"url": ANY}),
+    Case("open {scan} --no-browser", (f"{DASHBOARD}/organizations/{{org}}/scans/{{scan}}\n",), lambda _: {"url": ANY}),
+    Case("open {item} --no-browser", (f"{DASHBOARD}/organizations/{{org}}/inbox/{{item}}\n",), lambda _: {"url": ANY}),
     Case("org list", ("{org}\tAcme\towner\torg_", "{second}\tBakery\towner\torg_")),
     Case("org create Cafe", ("Created Cafe (cafe).",), then=("org list", "Cafe")),
     Case("org use {second}", ("Commands act in Bakery now.",), then=("profile list", "org_")),
@@ -50,7 +72,7 @@ CASES = [
     Case(
         "project delete shop --yes", ("Deleted shop with 2 websites.",), then=("project list", "There are no projects")
     ),
-    Case("website list shop", ("shop.example.com\tyes\tno\tweb_",), lambda replies: replies[-1].data["websites"]),
+    Case("website list shop", ("shop.example.com\tyes\tyes\tweb_",), lambda replies: replies[-1].data["websites"]),
     Case(
         "website add shop b.example.com", ("Added b.example.com to shop.",), then=("website list shop", "b.example.com")
     ),
@@ -60,6 +82,7 @@ CASES = [
         then=("api GET /v1/audit-log", "website.delete"),
     ),
     Case("vendor list shop", ("segment\tSegment\tanalytics\tsuggested\t2026-03-04T05:00:00.000Z",)),
+    Case("vendor table shop", ("| Vendor | Purpose", "without a decision (Segment)")),
     Case("vendor approve shop segment", ("Approved segment.",), then=("vendor list shop", "accepted")),
     Case("vendor ignore shop segment", ("Ignored segment.",), then=("vendor list shop", "rejected")),
     Case("repo list", ("acme/shop\tmain\tshop\tyes\trep_", "acme/blog\tmain\t\tyes\trep_")),
@@ -72,6 +95,22 @@ CASES = [
         ("Unlinked acme/shop from shop.",),
         then=("repo list", "acme/shop\tmain\t\t"),
     ),
+    Case("audit list", ("https://shop.example.com/\tpassed\t20", "\t\t\t{run}\t{audit}\n")),
+    Case("audit list --project {project}", ("{audit}\n",)),
+    Case(
+        "audit start www.example.com --schedule daily",
+        ("_assent-audit.www.example.com", "The run is pending. Follow it with `assent audit show run_"),
+        then=("audit list", "https://www.example.com/"),
+    ),
+    Case(
+        "audit show {run}",
+        (
+            "Website:\thttps://shop.example.com/",
+            "Outcome:\tpassed",
+            "Unpkg (analytics): before a choice, after acceptance",
+            "Passed: No findings on 1 page of shop.example.com.",
+        ),
+    ),
     Case("scan list --repo shop", ("completed\tshop\tmain\t1f0c2b9e7\t5\tmanual\t", "{scan}\n", "{preview}\n")),
     Case("scan start acme/shop", ("The scan is being prepared.",)),
     Case(
@@ -82,8 +121,9 @@ CASES = [
     Case("scan cancel {running}", ("Canceled {running}.",), then=("scan show {running}", "canceled it.")),
     Case("scan unlock {preview} --yes", ("Unlocked {preview}.",), then=("api GET /v1/billing", '"balance": 450')),
     Case("inbox list", ("P0\tGoogle Analytics", "P2\tOutdated script\topen\t\t\t", "{other}\n")),
+    Case("inbox list --search google --sort updated", ("P0\tGoogle Analytics",)),
     Case(
-        "inbox show {item}", ("P0  Google Analytics", "src/app.tsx:5", "  5  <script>", "Fix: Load it in the consent")
+        "inbox show {item}", ("P0  Google Analytics", "src/app.tsx:5", "> 5  <script>", "Fix: Load it in the consent")
     ),
     *(
         Case(
@@ -99,6 +139,23 @@ CASES = [
         ("{item} is dismissed.",),
         lambda replies: [replies[-1].data],
         then=("inbox show {item} --json", '"dismissedUntil": "20'),
+    ),
+    Case(
+        "inbox snooze {item} --for 7d",
+        ("{item} is dismissed.",),
+        lambda replies: [replies[-1].data],
+        then=("inbox show {item} --json", '"dismissedUntil": "20'),
+    ),
+    Case(
+        "inbox assign {item} grace@example.com",
+        ("{item} is assigned to Grace Hopper.",),
+        then=("inbox show {item}", "Grace Hopper"),
+    ),
+    Case("inbox assign {item} --none", ("{item} is unassigned.",)),
+    Case(
+        "inbox comment {item} '@grace@example.com Is it ours?'",
+        ("The comment is added.",),
+        then=("inbox show {item}", "Ada Lovelace, just now\n@Grace Hopper Is it ours?"),
     ),
     Case("inbox reopen {item}", ("{item} is open.",), lambda replies: [replies[-1].data]),
     Case(
@@ -138,4 +195,4 @@ CASES = [
     Case("api DELETE /v1/webhook-endpoints/{webhook} -f dryRun=true", ('"deleted": true',)),
 ]
 # These have tests of their own.
-ELSEWHERE = {"login", "logout", "ci", "mcp", "scan local", "fix"}
+ELSEWHERE = {"audit local", "login", "logout", "ci", "mcp", "scan local", "fix"}

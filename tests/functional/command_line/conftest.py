@@ -22,10 +22,12 @@ from issue_creation.app import handler
 from openassent_cli import credentials, profiles
 from openassent_cli.credentials import Tokens
 from openassent_cli.profiles import Profile
+from tests.functional.command_line.cases import DASHBOARD
 from tests.functional.conftest import FakeClock
 from tests.functional.sdk.conftest import Gateway
 from tests.support.api import Api
 from tests.support.asgi import DirectApi
+from tests.support.audit_reports import complete_audit, vendor
 from tests.support.audits import make_issue, make_scan
 from tests.support.endpoints import delivered
 from tests.support.issue_host import HostedIssue, IssueHost
@@ -60,6 +62,7 @@ class Office:
         scan = make_scan(repository, issues=issues, access="full")
         item = publish_finding(findings.as_discovery(scan, issues[4]))
         delivery = delivered(company)
+        run = complete_audit(projects.get_project(project.project_id), vendors=[vendor("unpkg", needsConsent=False)])
         world.invitation(company, "mary@example.com")
         names = {
             "org": company.slug,
@@ -68,6 +71,8 @@ class Office:
             "scan": scan.scan_id,
             "preview": preview.scan_id,
             "item": item.item_id,
+            "audit": run.audit_id,
+            "run": run.run_id,
             "other": world.finding(company, title="Outdated script").item_id,
             "webhook": delivery.webhook_id,
             "event": delivery.event_id,
@@ -83,7 +88,7 @@ class Shell:
     def sign_in(self, token: str, profile: str = "default", *, refresh_token: str = "unused") -> None:
         tokens = Tokens(token, refresh_token, time.time() + 3_600, "")
         credentials.store().save(profile, tokens)
-        profiles.save(profile, Profile(ADDRESS))
+        profiles.save(profile, Profile(ADDRESS, dashboard=DASHBOARD))
 
 
 @pytest.fixture(scope="session")

@@ -1,28 +1,17 @@
 """Each command does what it says: for people, for programs, and with --dry-run."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from cli.tests.support.shell import COMMAND, Ended
+from cli.tests.support.shell import Ended, commands, is_group
 from tests.functional.command_line.cases import CASES, ELSEWHERE, Case
 from tests.functional.command_line.conftest import Shell
 from tests.support.api import Api
 from tests.support.audits import make_scan
 from tests.support.world import table_dump
 
-
-def commands(parent: Any = COMMAND, name: str = "") -> Iterator[tuple[str, Any]]:
-    """Yields every command by its name."""
-    for part, command in parent.commands.items():
-        if hasattr(command, "commands"):
-            yield from commands(command, f"{name}{part} ")
-        else:
-            yield f"{name}{part}", command
-
-
-COMMANDS = dict(commands())
+COMMANDS = {name: command for name, command in commands() if not is_group(command)}
 
 
 def command_of(case: Case) -> str:

@@ -16,7 +16,7 @@ from openassent_cli.mcp_server import server
 from tests.support.each import each
 from tests.support.world import ALL_SCOPES
 
-READING = {"scan_folder", "whoami", "projects", "vendors", "findings", "finding", "scans"}
+READING = {"scan_folder", "whoami", "projects", "vendors", "findings", "finding", "scans", "audits"}
 CHANGING = {"decide_vendor", "decide_finding", "open_issue", "start_scan", "unlock_scan"}
 
 Connect = Callable[..., "Assistant"]
@@ -145,7 +145,7 @@ class TestReading:
     def test_pages_without_a_match_are_followed(self, connect, office, world, threads):
         for _ in range(210):  # a page of the API ends after 200 that don't match
             world.finding(office.company, priority="P3")
-        found = connect().read("findings", priority="P0")
+        found = connect().read("findings", priority="P0", sort="updated")
         assert ([it["id"] for it in found["items"]], found["cursor"]) == ([office.names["item"]], None)
         assert threads.count("/v1/inbox") == 2
 
@@ -191,7 +191,7 @@ class TestErrors:
             ({"status": "closed"}, "The argument status must be 'open', 'accepted', 'dismissed' or 'resolved'."),
             ({"limit": 0}, "The argument limit must be greater than or equal to 1."),
             ({"statuses": "open"}, "There is no argument statuses. Did you mean status? The arguments are status, pri"),
-            ({"xyz": 1}, "There is no argument xyz. The arguments are status, priority, project, repository, limit, "),
+            ({"xyz": 1}, "There is no argument xyz. The arguments are status, priority, project, repository, search, "),
         ],
     )
     def test_name_an_argument_that_is_wrong(self, arguments, said):
@@ -213,7 +213,7 @@ def inbox_page(numbers: list[int], following: int | None) -> httpx.Response:
     """Returns a page of findings with these IDs. following: the cursor."""
     item = dict.fromkeys((
         "organizationId", "title", "summary", "priority", "status", "source", "projectId", "repositoryName",
-        "githubIssue", "runtimeVendor", "version",
+        "githubIssue", "runtimeVendor", "version", "assignee",
     ), None)  # fmt: skip
     texts = {"organizationId": "org_1", "title": "A", "status": "open", "source": "advisory", "version": "1"}
     items = [item | texts | {"id": str(it), "updatedAt": "2026-03-04T05:06:07.000Z"} for it in numbers]

@@ -5,7 +5,6 @@ import re
 
 import pytest
 import typer
-from rich.console import Console
 
 from cli.tests.support.script import ADDRESS
 from controlplane.code_host import repositories
@@ -86,7 +85,15 @@ def test_any_request_acts_in_the_chosen_organization_unless_it_names_another(she
 
 
 def test_an_organization_is_chosen_for_one_command(shell, office):
-    assert shell.run("project list").stdout != shell.run("project list --org {second}".format(**office.names)).stdout
+    expected = shell.run("project list --org {second}".format(**office.names))
+    assert shell.run("project list").stdout != expected.stdout
+    assert shell.run("--org {second} project list".format(**office.names)) == expected
+
+
+def test_an_argument_can_be_given_as_an_option(shell):
+    for line in ("project create --name Kiosk --region eu-central", "website add kiosk.example.com --project kiosk"):
+        assert shell.run(line).code == 0, line
+    assert "kiosk.example.com" in shell.run("website list --project kiosk").stdout
 
 
 @pytest.mark.parametrize(("status", "code", "said"), [("completed", 0, ""), ("failed", 1, "Too large.")])
@@ -134,7 +141,11 @@ def names(office, world) -> dict[str, str]:
     ("line", "code", "message"),
     [
         ("project show nope", Exit.NOT_FOUND, "There is no project nope.\n`assent project list` lists them.\n"),
-        ("project show prj_nope", Exit.NOT_FOUND, "See https://api.assent.test/docs/errors#NOT_FOUND\nRequest "),
+        (
+            "project show prj_nope",
+            Exit.NOT_FOUND,
+            "\nCheck the ID, and with `assent whoami` the organization.\nSee https://api.assent.test/docs/errors#NOT_F",
+        ),
         ("org use nope", Exit.NOT_FOUND, "There is no org nope.\n`assent org list` lists them.\n"),
         ("project list --org nope", Exit.NOT_FOUND, "There is no org nope."),
         ("member remove nope@example.com --yes", Exit.NOT_FOUND, "`assent member list` lists them.\n"),
@@ -143,16 +154,20 @@ def names(office, world) -> dict[str, str]:
         ("profile use nope", Exit.NOT_FOUND, "Run `assent login --profile nope`.\n"),
         ("project show shop --profile nope", Exit.SIGN_IN, "There is no profile nope.\nRun `assent login`"),
         ("project update shop", Exit.USAGE, "Give an option, such as --name.\n"),
+        ("project create --region moon", Exit.USAGE, "NAME is missing.\nGive it as an argument, or as --name.\n"),
+        ("project create Shop --name Shop --region moon", Exit.USAGE, "The argument Shop is one too many.\n"),
         ("project list --limit 0", Exit.USAGE, ""),
         ("project list --limit x", Exit.USAGE, ""),
         ("key create CI --expires-in 1y", Exit.USAGE, "'1y' isn't a duration."),
         ("key delete twice --yes", Exit.USAGE, "Error: Several keys are called twice.\nUse the ID.\n"),
+        ("inbox assign {item} nope@example.com", Exit.NOT_FOUND, "`assent member list` lists them.\n"),
+        ("inbox assign {item}", Exit.USAGE, "Name a member, or use --none."),
         ("inbox list --status closed", Exit.USAGE, "status: must be 'open', 'accepted', 'dismissed' or 'resolved'"),
         ("whoami --base-url http://example.com", Exit.USAGE, "Use an https URL."),
         ("scan unlock {scan}", Exit.CONFLICT, "All findings of this scan are readable already."),
         ("scan unlock {failed} --yes", Exit.CONFLICT, "failed. Only a completed scan can be unlocked.\n"),
         ("org create Acme --slug {org}", Exit.CONFLICT, "\nSuggestions: {org}-"),
-        ("project create '' --region moon", Exit.USAGE, "\nCorrect each problem, then send the request again.\n"),
+        ("project create '' --region moon", Exit.USAGE, "\nCorrect each problem, then run the command again.\n"),
         ("key create '' --scope x", Exit.USAGE, "\nscopes.0: Must be"),
         (
             "api GET /v1/projects/prj_nope",
@@ -190,9 +205,9 @@ def test_a_status_has_an_exit_code():
 
 
 def test_what_a_failure_says_cant_control_the_terminal(capsys):
-    with pytest.raises(typer.Exit), ending(Console()):
+    with pytest.raises(typer.Exit), ending():
         raise Problem("There is no a\x1b[2J.", "Try b\x1b[2J.")
-    assert capsys.readouterr().out == "Error: There is no a\ufffd[2J.\nTry b\ufffd[2J.\n"
+    assert capsys.readouterr().err == "Error: There is no a\ufffd[2J.\nTry b\ufffd[2J.\n"
 
 
 def test_a_field_that_was_ignored_is_a_warning_beside_the_result(shell: Shell, names: dict[str, str]):

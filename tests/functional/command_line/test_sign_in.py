@@ -12,6 +12,7 @@ from openassent import Assent, Device
 from openassent_cli import credentials, profiles
 from openassent_cli.profiles import Profile
 from openassent_cli.session import ProfileAuth, tokens_of
+from tests.functional.command_line.cases import DASHBOARD
 from tests.functional.command_line.conftest import Shell
 
 SCOPES = ["organizations.read", "projects.read"]
@@ -29,6 +30,7 @@ def approving(gateway, office, now, monkeypatch) -> list[str]:
 
     monkeypatch.setattr("openassent._sync.device.sleep", sleep)
     monkeypatch.setattr("webbrowser.open", opened.append)
+    monkeypatch.setenv("BROWSER", "chromium")
     return opened
 
 
@@ -40,6 +42,7 @@ class TestLogin:
         ended = shell.run(self.LINE)
         assert ended.code == 0, ended.stderr
         assert "Your code is " in ended.stderr
+        assert f"Approve it at {approving[0]}\n" in ended.stderr
         assert f"You are signed in to {ADDRESS}, with 2 organizations.\n" in ended.stderr
         assert shell.run("whoami --json").json["scopes"] == SCOPES
         assert shell.run("key list").code == 5
@@ -76,7 +79,7 @@ class TestLogin:
     def test_keeps_the_organization_of_the_same_service(self, before, kept, approving, office):
         profiles.save("default", Profile(before, office.names["second"]))
         assert Shell().run(self.LINE).code == 0
-        assert profiles.find("default") == Profile(ADDRESS, office.names["second"] if kept else None)
+        assert profiles.find("default") == Profile(ADDRESS, office.names["second"] if kept else None, DASHBOARD)
 
 
 class TestRenewal:

@@ -1,20 +1,18 @@
 """The public configuration of a consent instance: what it shows, who may read it, how often, and what it costs."""
 
-import json
 from typing import Any
 
 import pytest
 
 from consent_instances import service
 from controlplane.billing import store as billing
-from controlplane.findings.intake import ACCEPTED
 from controlplane.platform.core.settings import settings
 from controlplane.platform.table.table import Put, table
 from controlplane.projects.items import MAX_CONFIGURED_VENDORS, MAX_DECIDED_VENDORS, ConfiguredVendor, ProjectItem
-from finding_intake.service import process_finding
 from tests.functional.projects.builders import add_audits, without_consent
 from tests.functional.projects.conftest import Organization, reread
 from tests.support.api import Api, Reply
+from tests.support.audit_reports import receive
 from tests.support.each import each
 from tests.support.recorded import recorded_calls
 from tests.support.table import PREPARED
@@ -54,7 +52,7 @@ def detect(project: ProjectItem, vendor_id: str = "segment", **fields: Any) -> N
         "seenOn": ["https://example.com/account/jane"],
         **fields,
     }
-    process_finding(ACCEPTED.validate_json(json.dumps(message)))
+    receive(message)
 
 
 class TestContents:

@@ -7,6 +7,7 @@ import pytest
 
 from controlplane.access.sign_in import Claims, sign_in
 from controlplane.feedback import store as feedback
+from controlplane.findings import conversations, inbox
 from controlplane.notify import mails, subscriptions
 from controlplane.notify.mails import MailId
 from controlplane.organizations import invitees, members
@@ -77,6 +78,17 @@ class TestExport:
         # What the operator's export has, except for what only a search of the table finds.
         assert not any("digest" in item["attributes"] for item in exported["items"])
 
+    def test_contains_the_comments_that_the_person_wrote_on_findings(self, visitor, person, world):
+        company = world.company(owner=person)
+        item, gone = world.finding(company), world.finding(company)
+        for it, text, by in ((item, "mine", person), (item, "theirs", world.member(company)), (gone, "other", person)):
+            made = conversations.add_comment(it, text, by.user_id, {})
+        conversations.delete_comment(inbox.get_item(gone.item_id), made.id, person.user_id, "member")
+        exported = json.loads(visitor.get("/account/export").text)["items"]
+        (shown,) = [it["attributes"] for it in exported if it["kind"] == "inbox"]
+        assert [it["text"] for it in shown["comments"]] == ["mine"]
+        assert "title" not in shown
+
     def test_many_and_long_reports_take_no_further_round_trip(self, visitor, person):
         for number in range(6):
             feedback.submit_report(person.user_id, {"category": "bug", "message": f"{number} " + "long " * 900})
@@ -142,7 +154,7 @@ class TestDeletion:
 
 
 PAGE = "/account/notifications"
-ALL = {"finding", "credits", "webhook", "key", "digest"}
+ALL = {"finding", "mention", "credits", "webhook", "key", "digest"}
 
 
 @pytest.fixture
@@ -169,7 +181,7 @@ class TestChoosing:
         shown = visitor.get(PAGE)
         assert f"Emails go to {person.email}" in text_of(shown)
         assert len(re.findall("checked", shown.text)) == len(ALL)
-        off = ("Low credits", "Disabled webhooks", "Leaked API keys", "Weekly digest")
+        off = ("Assignments and mentions", "Low credits", "Disabled webhooks", "Leaked API keys", "Weekly digest")
         reply = visitor.press("Save", fill=dict.fromkeys(off, False))
         assert (reply.status, reply.headers["location"]) == (303, f"{PAGE}?done=saved")
         assert choices(person, company) == {"finding"}
@@ -184,7 +196,7 @@ class TestChoosing:
         assert 'name="credits"' not in shown.text
         assert "Admins and owners also get emails about low credits" in text_of(shown)
         browser.press("Save", fill={"New P0 findings": False, "Weekly digest": False})
-        assert choices(member, company) == {"credits", "webhook", "key"}
+        assert choices(member, company) == {"mention", "credits", "webhook", "key"}
         for organization_id in (other.organization_id, HOSTILE, ""):
             reply = browser.forge(PAGE, {"organization_id": organization_id})
             assert (reply.status, "<script>alert" in reply.text) == (404, False)

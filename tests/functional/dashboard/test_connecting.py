@@ -1,33 +1,48 @@
 """Connecting repositories: to GitHub's pages, back with proof of who the person is, and the choice of repositories."""
 
-from typing import Any
+import re
+from dataclasses import asdict
+from html import unescape
+from types import SimpleNamespace
+from unittest.mock import Mock
 from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 import urllib3
 
 from controlplane.code_host import repositories
-from controlplane.code_host.items import HostedRepository
+from controlplane.code_host.github.connecting import GrantedRepository
+from controlplane.code_host.items import HostedRepository, Link
 from controlplane.erasure import deletions
 from controlplane.organizations import store as organizations
+from controlplane.platform.core.actions import Action
+from controlplane.platform.core.plans import PLANS
 from controlplane.platform.core.settings import settings
 from controlplane.platform.http.reader import MAX_FORM_BYTES
 from controlplane.platform.table import keys
 from controlplane.platform.table.table import table
-from dashboard.code_host import connecting
+from controlplane.projects import store as projects
+from controlplane.scans.requests import request_scan
+from dashboard.code_host import connecting, importing
 from local.github import setup
 from local.github.repositories import Repositories, stable_id
 from local.github.setup import APP_SLUG, DEMO_FILES, DEMO_NAME, DEMO_OWNER, installation_id
 from sweeper.app import handler as sweeper
+from tests.functional.projects.builders import make_project
+from tests.support.audit_log import all_entries
 from tests.support.browser import Browser, text_of
 from tests.support.cleanup import finish_deletions
+from tests.support.each import each
 from tests.support.github import github, request_violations, response_violations
 from tests.support.github_faults import Fault
+from tests.support.page import Entry
 from tests.support.reply import Reply
 from tests.support.world import Company, table_dump
 
 CALLBACK = "/github/callback"
 DEMO = f"{DEMO_OWNER}/{DEMO_NAME}"
+SITE, SCANNED = f"{DEMO_OWNER}.example.com", Action.SCAN_REQUEST
+SCAN = "Start the first scan"
 
 
 @pytest.fixture(scope="module")
@@ -59,6 +74,18 @@ def follow(url: str) -> str:
     return reply.headers["Location"]
 
 
+def hosted(number: int) -> HostedRepository:
+    return HostedRepository(
+        hosted_id=number,
+        installation_id=7,
+        owner="other",
+        name=f"{number:0100}",
+        html_url=f"https://github.com/other/{number:0100}",
+        default_branch="main",
+        visibility="private",
+    )
+
+
 def begin(visitor: Browser, company: Company, query: str = "") -> str:
     """Returns the page of GitHub that the visitor is sent to."""
     reply = visitor.get(f"/organizations/{company.slug}/github{query}")
@@ -86,9 +113,12 @@ def changed(callback: str, **changes: object) -> str:
     return f"{path}?{'&'.join(f'{name}={value}' for name, value in values.items() if value is not None)}"
 
 
-def connect(visitor: Browser, name: str = DEMO, **options: Any) -> Reply:
-    """Presses the button of the repository on the last page of repositories."""
-    return visitor.press("Connect", near=name, **options)
+def connect(visitor: Browser, name: str = DEMO, on: Reply | None = None, **fill: Entry) -> Reply:
+    """Chooses the repository on the last page, unless it is the only one, and sends the form that scans it."""
+    if visitor.last is not None and SCAN not in (on or visitor.last).text:
+        visitor.press("Choose", near=name, on=on)
+        on = None
+    return visitor.press(SCAN, on=on, fill=fill)
 
 
 def connected(company: Company) -> list[str]:
@@ -107,7 +137,7 @@ def names_in(reply: Reply) -> list[str]:
 
 
 class TestConnecting:
-    def test_the_whole_path_from_the_organizations_page_to_a_connected_repository(self, visitor, company, code_host):
+    def test_the_whole_path_from_the_organizations_page_to_the_first_scan(self, visitor, company, code_host):
         visitor.get(f"/organizations/{company.slug}")
         visitor.press("Repositories")
         assert visitor.offers("Connect GitHub")
@@ -117,15 +147,36 @@ class TestConnecting:
         assert f"/installations/{installation_id(DEMO_OWNER)}?state=" in links
         offered = offer(visitor, company)
         assert names_in(offered) == [DEMO]
-        text = text_of(connect(visitor))
-        assert (f"{DEMO} is connected." in text, "Link to a project" in text) == (True, True)
+        assert (visitor.entered("Name of the project"), visitor.entered("Website")) == (DEMO_NAME, SITE)
+        before = all_entries()
+        sent = connect(visitor)
+        assert "The scan is requested." in text_of(visitor.follow(sent))
+        logged = [it["action"] for it in all_entries() if it not in before]
+        assert sorted(logged) == sorted([Action.REPOSITORY_CONNECT, Action.PROJECT_CREATE, Action.LINK_CREATE, SCANNED])
         (repository,) = repositories.list_all_repositories(company.organization_id)
         assert (repository.owner, repository.name, repository.default_branch) == (DEMO_OWNER, DEMO_NAME, "main")
         assert (repository.hosted_id, repository.installation_id) == (stable_id(DEMO), installation_id(DEMO_OWNER))
         assert (repository.html_url, repository.visibility) == (f"{code_host.url}/{DEMO}", "private")
+        (project,) = projects.list_projects(company.organization_id, 5, None).items
+        assert (project.name, [it.origin for it in project.websites]) == (DEMO_NAME, [SITE])
+        assert repository.links == (Link(project.project_id, None, None, True, True),)
         assert DEMO in text_of(visitor.get(f"/organizations/{company.slug}/repositories"))
-        connect(visitor, on=offered)
+        # The same form again leads to the same scan.
+        assert connect(visitor, on=offered).headers["location"] == sent.headers["location"]
         assert repositories.list_all_repositories(company.organization_id) == [repository]
+        assert len(projects.list_projects(company.organization_id, 5, None).items) == 1
+
+    def test_a_newcomers_form_leads_to_github_by_a_page_that_opens_it(self, visitor, code_host):
+        visitor.get("/")
+        shown = visitor.follow(visitor.press("Connect GitHub"))
+        (target,) = re.findall(r'<meta http-equiv="refresh" content="0; url=([^"]+)">', shown.text)
+        assert unescape(target).startswith(f"{code_host.url}/github-apps/{APP_SLUG}/installations/new?state=")
+        assert f'href="{target}">Continue to GitHub' in shown.text
+
+    @each("homepage", ["http://[foo", "http://a]b", "//", "mailto:x"])
+    def test_a_malformed_homepage_suggests_no_website(self, homepage):
+        chosen = GrantedRepository(hosted(1), homepage)
+        assert importing.suggest(chosen, SimpleNamespace(plan="free"))["websites"] == ""
 
     def test_an_app_that_is_installed_needs_only_the_persons_identity(self, visitor, company, code_host):
         page = begin(visitor, company, "?installed=yes")
@@ -142,9 +193,57 @@ class TestConnecting:
     def test_only_repositories_that_the_person_can_write_to_are_offered(self, visitor, company, code_host):
         code_host.stand_in.accounts.read_only = {"other/wiki"}
         assert names_in(offer(visitor, company, "other")) == ["other/blog"]
-        chosen = {**visitor.sends("Connect"), "repository": str(stable_id("other/wiki"))}
+        chosen = {**visitor.sends(SCAN), "repository": str(stable_id("other/wiki"))}
         assert visitor.forge(f"/organizations/{company.slug}/repositories", chosen).status == 400
         assert connected(company) == []
+
+
+class TestForm:
+    """The form from a repository to its first scan: what it offers on each plan, and where it leads if a step fails."""
+
+    @pytest.fixture
+    def free(self, world, person):
+        return world.company("free", owner=person)
+
+    def test_a_plan_without_scans_of_pull_requests_says_so_and_scans_pushes(self, visitor, free, code_host):
+        assert "The Free plan doesn't include scans of pull requests." in text_of(offer(visitor, free))
+        connect(visitor)
+        (repository,) = repositories.list_all_repositories(free.organization_id)
+        ((_, _, _, pull_requests, push, _, _),) = repository.links
+        assert (pull_requests, push) == (False, True)
+
+    def test_an_existing_project_is_linked_even_if_no_other_can_be_created(self, visitor, free, code_host):
+        made = [make_project(free).project_id for _ in range(PLANS["free"].projects)]
+        offer(visitor, free)
+        assert "A new project" not in visitor.last.text
+        assert connect(visitor).status == 303
+        (repository,) = repositories.list_all_repositories(free.organization_id)
+        assert repository.links[0].project_id in made
+
+    def test_an_unusable_value_or_a_deleted_project_is_refused_with_what_was_entered(self, visitor, company, code_host):
+        deleted = make_project(company)
+        offered = offer(visitor, company)
+        reply = connect(visitor, Website="shop.example")
+        assert (reply.status, connected(company), visitor.entered("Website")) == (400, [], "shop.example")
+        projects.delete_project(deleted)
+        reply = connect(visitor, on=offered, Project=deleted.name)
+        assert (reply.status, "doesn't exist anymore" in text_of(reply)) == (400, True)
+        assert connect(visitor).status == 303
+
+    def test_a_step_that_fails_leads_to_what_was_made(self, visitor, company, code_host, monkeypatch):
+        offered = offer(visitor, company)
+        with monkeypatch.context() as patched:
+            gone = Mock(side_effect=repositories.UnknownRepository)
+            patched.setattr("controlplane.code_host.repositories.create_link", gone)
+            assert "its repository isn't linked" in text_of(visitor.follow(connect(visitor)))
+        (project,) = projects.list_projects(company.organization_id, 5, None).items
+        (repository,) = repositories.list_all_repositories(company.organization_id)
+        linked = repositories.link_project(repository.repository_id, Link(project.project_id, None, None, False))
+        request_scan(linked, None, company.owner.user_id, {})
+        assert offered.status == 200
+        offer(visitor, company)
+        assert "no scan started" in text_of(visitor.follow(connect(visitor, Project=project.name)))
+        assert visitor.offers("Start scan")
 
 
 class TestRefused:
@@ -175,22 +274,23 @@ class TestRefused:
 
     def test_no_more_is_offered_than_a_form_can_have(self, company):
         own = organizations.find_membership(company.owner.user_id, company.organization_id)
-        granted = [
-            HostedRepository(
-                hosted_id=number,
-                installation_id=7,
-                owner="other",
-                name=f"{number:0100}",
-                html_url=f"https://github.com/other/{number:0100}",
-                default_branch="main",
-                visibility="private",
-            )
-            for number in range(500)
-        ]
+        granted = [GrantedRepository(hosted(number), "https://example.com") for number in range(500)]
         offers = connecting._seal_offers(own.organization_id, granted, "secret")
         assert 0 < len(offers.sealed) < MAX_FORM_BYTES
         assert offers.repositories == granted[: len(offers.repositories)]
         assert connecting.open_offers(own.organization_id, offers.sealed, "secret") == offers
+
+    @each("changes", [{"homepage": ""}, {"owner": None}])
+    def test_offers_of_another_release_are_refused_like_expired_ones(self, company, monkeypatch, changes):
+        def described(repository):
+            values = {**asdict(repository), **changes}
+            return {name: value for name, value in values.items() if value is not None}
+
+        with monkeypatch.context() as patched:
+            patched.setattr("dashboard.code_host.connecting.asdict", described)
+            sealed = connecting._seal_offers(company.organization_id, [GrantedRepository(hosted(1), "")], "x").sealed
+        with pytest.raises(connecting.CallbackLost):
+            connecting.open_offers(company.organization_id, sealed, "x")
 
     def test_a_code_that_github_rejects_and_an_outage_are_reported(self, visitor, company, code_host):
         reply = offer(visitor, company, code="x")
@@ -210,7 +310,7 @@ class TestRefused:
         assert visitor.get(f"/organizations/{stranger.slug}/github").status == 404
         assert "Connect GitHub" not in visitor.get(f"/organizations/{member.slug}/repositories").text
         offer(visitor, company)
-        chosen = visitor.sends("Connect", near=DEMO)
+        chosen = visitor.sends(SCAN)
         second = world.company(owner=person)
         forgeries = ((member, {}, 403), (second, {}, 400), (company, {"offers": "x.y"}, 400))
         for organization, changes, status in forgeries:
@@ -234,7 +334,7 @@ class TestOwnership:
         second = world.company(owner=company.owner)
         for organization in (company, second):
             offer(visitor, organization)
-            assert connect(visitor).status == 200
+            assert connect(visitor).status == 303
         other = Browser(visitor.api).signed_in(rival.owner.user_id)
         offer(other, rival)
         reply = connect(other)
@@ -253,7 +353,7 @@ class TestOwnership:
         assert table.get(key) is None
         other = Browser(visitor.api).signed_in(rival.owner.user_id)
         offer(other, rival, "other")
-        assert connect(other, "other/blog").status == 200
+        assert connect(other, "other/blog").status == 303
         deletions.delete_organization(rival.organization_id)
         finish_deletions()
         assert table.get(key) is None

@@ -209,7 +209,7 @@ class TestSessions:
             "assent-cli",
             "203.0.113.9",
             "March 4, 2026, 05:06 UTC",
-            "March 4, 2026, between 05:00 and 05:59 UTC",
+            "In the last hour",
             "Token made by the operator",
         ):
             assert fact in text
@@ -218,6 +218,8 @@ class TestSessions:
         assert text.index("Web session This session") < text.index("Ada's laptop")
         now.advance(900)
         assert name not in text_of(visitor.get("/sessions"))
+        now.advance(2 * 3_600)
+        assert "Last used About 2 hours ago" in text_of(visitor.get("/sessions"))
 
     def test_many_sessions_are_paginated(self, person, visitor, world, now):
         for _ in range(session_pages.PER_PAGE):

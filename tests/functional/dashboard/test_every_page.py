@@ -17,6 +17,7 @@ from dashboard import navigation
 from tests.functional.dashboard.conftest import HOSTILE
 from tests.functional.projects.builders import make_project
 from tests.support.api import FORM, Reply
+from tests.support.audit_reports import complete_audit, finding
 from tests.support.audits import make_issue, make_scan
 from tests.support.browser import Browser, text_of
 from tests.support.cold_start import loaded_by
@@ -28,7 +29,7 @@ from tests.support.world import table_dump, uncounted
 
 ASKED = [(operation, operation.requires_session) for operation in operations()]
 CLOSED = [operation for operation, requires in ASKED if requires is not None and requires.signed_in]
-FORMS = [operation for operation, requires in ASKED if requires is not None and requires.form]
+FORMS = [operation for operation, requires in ASKED if requires is not None and requires.form and requires.signed_in]
 SHOWN = [operation for operation in CLOSED if operation.method == "GET"]
 
 
@@ -63,6 +64,10 @@ class TestSignedOut:
         reply = browser.get(_address(operation))
         assert reply.status == 303
         assert reply.headers["location"] == f"/sign-in?return_to={_address(operation).replace('/', '%2F')}"
+        # A form that filters can't be redirected to the sign-in's origin.
+        reply = browser.get(f"{_address(operation)}?q=x", **{"Sec-Fetch-Site": "same-origin"})
+        assert (reply.status, "Your session has ended" in text_of(reply)) == (401, True)
+        assert '<meta http-equiv="refresh" content="0; url=/sign-in?return_to=' in reply.text
 
     def test_nothing_but_the_sessions_own_cookie_works(self, operation, visitor, person, world):
         name, secret, address = web_session.cookie_name("session"), visitor.secret, _address(operation)
@@ -292,11 +297,13 @@ def test_every_link_of_a_member_leads_to_a_page(visitor, world, person):
     world.invitation(world.company(), person.email)
     repository = world.connected_repository(company)
     scan = make_scan(repository, issues=[make_issue(number) for number in range(1, 6)])
+    run = complete_audit(project, finding())
     own = f"/organizations/{company.slug}"
     shop = f"{own}/projects/{project.slug}"
     pages = {own, shop, f"{own}/projects/{repository.name}", f"{own}/scans/{scan.scan_id}", "/invitations/blocked"}
     pages |= {f"{own}/{page}" for page in ("settings", "delete", "keys", "members", "billing", "projects/new")}
-    pages |= {f"{shop}/{page}" for page in ("consent", "settings", "vendors", "delete")}
+    pages |= {f"{shop}/{page}" for page in ("consent", "settings", "vendors", "delete", "audits")}
+    pages |= {f"{shop}/audits/{run.audit_id}", f"{shop}/audits/{run.audit_id}/runs/{run.run_id}"}
     assert pages <= crawl(visitor)
 
 

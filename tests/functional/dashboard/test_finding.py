@@ -14,7 +14,9 @@ from controlplane.findings.items import Evidence, GithubIssue, InboxItem, Locked
 from controlplane.platform.core.ids import ProjectId
 from controlplane.platform.core.settings import settings
 from controlplane.platform.table.table import table
+from controlplane.projects.store import get_project
 from tests.functional.dashboard.conftest import HOSTILE, pages_in, pages_of
+from tests.support.audit_reports import complete_audit, finding
 from tests.support.browser import Browser, text_of
 from tests.support.calls import intercepted
 from tests.support.populated_organization import detection
@@ -22,6 +24,7 @@ from tests.support.reply import Reply
 from tests.support.world import Company, World
 
 ISSUE = "https://github.com/acme/shop/issues/7"
+ANYONES = {"Sign out", "Accept", "Dismiss", "Resolve", "Snooze 1 week", "1 month", "Save", "Comment"}
 LINK = "https://github.com/acme/shop/blob/1f0c2b9e/src/index.html#L12-L13"
 
 
@@ -215,6 +218,15 @@ class TestVendor:
         assert (vendor.state, vendor.decided_by) == (state, company.owner.user_id)
         assert inbox.get_item(seen.item_id).status == "resolved"
 
+    def test_on_a_finding_of_an_audit_it_resolves_that_of_the_vendor_too(self, visitor, company, seen):
+        audited = complete_audit(get_project(ProjectId.stored(seen.project_id)), finding("loads-after-refusal"))
+        item = inbox.get_item(audited.findings[0].item_id)
+        shown = text_of(visitor.get(path(company, item)))
+        assert "Caused by https://shop.example.com/app.js" in shown
+        assert "Vendor decisions" not in shown
+        visitor.press("Ignore")
+        assert [inbox.get_item(it.item_id).status for it in (item, seen)] == ["resolved"] * 2
+
 
 def test_a_member_sees_who_can_open_an_issue_and_decide_about_a_vendor(browser, world, company, item):
     vendor = RuntimeVendor(item.project_id, "segment", "Segment", "segment.com")
@@ -222,7 +234,7 @@ def test_a_member_sees_who_can_open_an_issue_and_decide_about_a_vendor(browser, 
     browser.signed_in(world.member(company).user_id)
     for found, words in ((item, "can open an issue"), (seen, "decide about vendors.")):
         assert f"Admins and owners {words}" in text_of(browser.get(path(company, found)))
-        assert browser.buttons() == {"Sign out", "Accept", "Dismiss", "Resolve"}
+        assert browser.buttons() == ANYONES
 
 
 inbox_path = pages_in("inbox")
@@ -295,9 +307,47 @@ class TestList:
                 assert f"/inbox/inb_{company.organization_id[4:]}" in reply.text
                 assert re.search(rf'<a href="[^"]*\?{re.escape(query)}">{wanted[0]}', reply.text), query
 
+    def test_urgent_findings_are_first_unless_the_last_change_is_asked_for(self, visitor, world, company, now):
+        for priority in ("P2", "P0", None, "P1"):
+            world.finding(company, title=f"Finding {priority}", priority=priority)
+            now.advance(1)
+        for query, wanted in {"": ["P0", "P1", "P2", None], "?sort=updated": ["P1", None, "P0", "P2"]}.items():
+            reply = visitor.get(inbox_path(company, query))
+            assert titles(reply) == [f"Finding {priority}" for priority in wanted]
+            assert "P0 is the most urgent." in text_of(reply)
+
+    @pytest.mark.parametrize(
+        ("by", "wanted"),
+        [
+            (
+                "rule",
+                {"A vendor": ["Beta", "Alpha"], "Websites": ["New vendor: Segment"], "Advisories": ["Old"]},
+            ),
+            ("vendor", {"hotjar": ["Beta"], "segment": ["New vendor: Segment", "Alpha"], "No vendor": ["Old"]}),
+            ("file", {"shop/a.html": ["Beta", "Alpha"], "No file": ["New vendor: Segment", "Old"]}),
+        ],
+    )
+    def test_groups_are_decided_about_at_once(self, visitor, world, company, by, wanted):
+        repository = world.connected_repository(company, name="shop")
+        evidence = (Evidence("a.html, line 3", None, "a.html", 3, 3, "track()"),)
+        for title, priority, vendor_id in (("Alpha", "P2", "segment"), ("Beta", "P0", "hotjar")):
+            changes = {"priority": priority, "vendor_ids": (vendor_id,), "rule_id": "a-vendor", "evidence": evidence}
+            world.finding(company, repository, title=title, **changes)
+        runtime(world, company, "Segment")
+        world.finding(company, title="Old", priority=None)
+        reply = visitor.get(inbox_path(company, f"?group={by}"))
+        found = re.findall(r"<summary><bdi>([^<]*)</bdi>.*?</details>", reply.text, re.DOTALL)
+        assert found[0] == next(iter(wanted))
+        for name, its in wanted.items():
+            (shown,) = re.findall(rf"<summary><bdi>{name}</bdi>.*?</details>", reply.text, re.DOTALL)
+            assert sorted(re.findall(r"<h3><a href=[^>]*>([^<]*)</a></h3>", shown)) == sorted(its)
+        reply = visitor.press("Accept", fill={f"Select all of {found[0]}": True}, on=reply)
+        assert f"{len(wanted[found[0]])} finding" in text_of(reply)
+        assert not set(wanted[found[0]]) & set(titles(reply))
+
     def test_a_search_goes_on_page_by_page_and_finds_each_match_once(self, visitor, world, company, now, monkeypatch):
         monkeypatch.setattr("dashboard.findings.pages.ITEMS_PER_PAGE", 2)
-        monkeypatch.setattr("controlplane.findings.lists.MOST_READ", 4)
+        monkeypatch.setattr("controlplane.findings.lists.MOST_SORTED", 4)
         for number in range(11):
             now.advance(1)
             world.finding(company, title=f"{'Match' if number % 3 else 'Other'} {number}")
@@ -310,7 +360,7 @@ class TestList:
 
         with intercepted(table.client, noting):
             pages = [
-                titles(page) for page in pages_of(visitor, inbox_path(company, "?text=match"), "Search older findings")
+                titles(page) for page in pages_of(visitor, inbox_path(company, "?text=match"), "Search more findings")
             ]
         found = [title for page in pages for title in page]
         assert found == [f"Match {number}" for number in (10, 8, 7, 5, 4, 2, 1)]
@@ -404,12 +454,12 @@ class TestDecisions:
 
     def test_an_unusable_form_changes_nothing_and_keeps_the_reason(self, visitor, world, company, found):
         chosen = {f"item-{found[0].item_id}": found[0].version}
-        many = {f"item-{found[0].item_id[:-3]}{number:03}": "x" for number in range(51)}
+        many = {f"item-{found[0].item_id[:-3]}{number:03}": "x" for number in range(101)}
         for fields, message in (
             ({"action": "dismissed", "reason": "because"}, "Select"),
             ({**chosen, "action": "deleted", "reason": "because"}, ""),
             ({**chosen, "action": "dismissed", "reason": "because" * 200}, ""),
-            ({**many, "action": "dismissed", "reason": "because"}, "at most 50"),
+            ({**many, "action": "dismissed", "reason": "because"}, "at most 100"),
         ):
             reply = visitor.forge(inbox_path(company), fields)
             assert (reply.status, message in text_of(reply)) == (400, True)

@@ -13,7 +13,7 @@ from controlplane.platform.table.table import Put, table
 from controlplane.projects import store as projects
 from controlplane.scans.items import ScanItem
 from controlplane.scans.reads import Inventory, UsedVendor, VendorPackage, stored_leg
-from dashboard.organizations.overview import CONSENT_LIBRARY
+from dashboard.organizations.overview import CONSENT_CATEGORY
 from tests.functional.dashboard.conftest import HOSTILE, pages_in, pages_of
 from tests.support.audits import make_issue, make_scan
 from tests.support.browser import Browser, text_of
@@ -22,7 +22,7 @@ from tests.support.reply import Reply
 from tests.support.table import PREPARED
 from tests.support.world import Company, Person, uncounted
 
-PACKAGE = VendorPackage("@c15t/react", "^2.2", "package.json")
+PACKAGE = VendorPackage("vanilla-cookieconsent", "^3.1", "package.json")
 
 
 @pytest.fixture
@@ -37,7 +37,8 @@ def add_projects(company: Company, *names: str) -> None:
 
 def install_consent(scan: ScanItem, packages: tuple[VendorPackage, ...] = (PACKAGE,)) -> None:
     """Stores an inventory with the consent library for the scan."""
-    library = UsedVendor(id=CONSENT_LIBRARY, name="c15t", category="consent", packages=packages)
+    category = CONSENT_CATEGORY
+    library = UsedVendor(id="vanilla-cookieconsent", name="CookieConsent", category=category, packages=packages)
     table.put(stored_leg(scan.scan_id, Inventory(files=1, vendors=(library,))), PREPARED)
 
 
@@ -58,9 +59,9 @@ def home(company: Company) -> str:
 def test_every_project_is_reached_by_links_from_the_home_page(visitor, company):
     add_projects(company, "Shop", "Blog")
     own = home(company)
-    for page in ("/", "/organizations"):
-        visitor.get(page)
-        assert own in links(visitor)
+    visitor.get("/organizations")
+    assert own in links(visitor)
+    assert visitor.get("/").headers["location"] == own
     assert visitor.get(own).status == 200
     pages = [f"{own}/projects/{slug}" for slug in ("blog", "shop")]
     assert sorted(projects_in(visitor)) == pages
@@ -99,11 +100,11 @@ def test_each_step_is_shown_until_all_are_done(visitor, company, world):
 def test_the_consent_library_is_noticed_in_code_and_by_what_a_website_reports(visitor, company, world):
     repository = world.connected_repository(company)
     scan = make_scan(repository)
-    # A vendor that the code only loads isn't ours to name on every plan.
+    # A library that the code only loads isn't readable on every plan.
     install_consent(scan, packages=())
-    assert "Install the consent library (to do)" in text_of(visitor.get(home(company)))
+    assert "Install a consent library (to do)" in text_of(visitor.get(home(company)))
     intake.record_detection(detection(repository.links[0].project_id))
-    assert "Install the consent library (done)" in text_of(visitor.get(home(company)))
+    assert "Install a consent library (done)" in text_of(visitor.get(home(company)))
 
 
 def test_a_scan_without_findings_leaves_nothing_to_review(visitor, company, world):
@@ -111,11 +112,16 @@ def test_a_scan_without_findings_leaves_nothing_to_review(visitor, company, worl
     assert "of 5 done" not in text_of(visitor.get(home(company)))
 
 
-def test_a_member_on_the_free_plan_sees_its_limits_and_whom_to_ask(visitor, world, person):
+def test_a_member_on_the_free_plan_sees_its_limits_and_only_steps_that_are_left_to_take(visitor, world, person):
     company = world.company("free")
     world.member(company, person=person)
     shown = text_of(visitor.get(home(company)))
-    for words, are_shown in (("need a paid plan", True), ("ask one of them", True), ("or create a key", False)):
+    for words, are_shown in (
+        ("need a paid plan", True),
+        ("Create a project", True),
+        ("Connect a", False),
+        ("of 5 done", False),
+    ):
         assert (words in shown) is are_shown
 
 
@@ -168,23 +174,24 @@ class TestCreated:
         assert "Join Cedar" in text_of(visitor.get("/"))
         reply = visitor.press("Accept")
         assert reply.headers["location"] == f"/organizations/{company.slug}?done=joined"
-        assert "You are now a member of Cedar, as admin." in text_of(visitor.follow(reply))
+        assert "You are now an admin of Cedar." in text_of(visitor.follow(reply))
 
 
 class TestRefused:
     def test_a_taken_slug_keeps_the_name_and_suggests_others(self, visitor, person, world):
         organizations.create_organization("Dogwood", "dogwood", world.person().user_id)
-        for name, suggestions in (("New", "new-2"), ("Dogwood", "for example dogwood-2, dogwood-3, dogwood-4")):
-            reply = create(visitor, name)
+        assert create(visitor, "New").headers["location"] == "/organizations/new-2?done=created"
+        for slug, suggestions in (("new", "new-3"), ("dogwood", "for example dogwood-2, dogwood-3, dogwood-4")):
+            reply = create(visitor, "Dogwood", slug)
             assert (reply.status, suggestions in text_of(reply)) == (409, True)
-        assert (visitor.entered("Name"), visitor.entered("Slug")) == ("Dogwood", "dogwood-2")
-        assert visitor.press("Create the organization").status == 303
-        assert slugs(person) == ["dogwood-2"]
+        assert (visitor.entered("Name"), visitor.entered("Slug")) == ("Dogwood", "dogwood")
+        assert visitor.press("Create the organization", fill={"Slug": "dogwood-2"}).status == 303
+        assert sorted(slugs(person)) == ["dogwood-2", "new-2"]
 
     def test_an_invalid_name_or_slug_is_400_and_kept_and_the_limit_applies(self, visitor, person, monkeypatch):
         refused = [("Acme", slug) for slug in ("A", "a--b", "ab", "a" * 21)]
         for name, slug in (("", ""), ("  ", ""), ("x" * 101, ""), ("a\u202eb", ""), *refused):
-            reply = visitor.forge(FORM, {"name": name, "slug": slug})
+            reply = visitor.forge(FORM, {"name": name, "slug": slug, "once": "once" * 8})
             assert (reply.status, visitor.entered("Name"), visitor.entered("Slug")) == (400, name, slug)
         assert "&lt;script&gt;{{7*7}}" in create(visitor, "\u202e<script>{{7*7}}").text
         monkeypatch.setitem(settings.__dict__, "organizations_per_person", 3)

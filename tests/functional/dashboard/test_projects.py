@@ -12,7 +12,6 @@ from controlplane.findings.items import CodeUse, VendorPlace
 from controlplane.platform.core.ids import ProjectId
 from controlplane.platform.core.regions import parse_regions
 from controlplane.platform.core.settings import settings
-from controlplane.projects import audits
 from controlplane.projects import store as projects
 from controlplane.projects.items import ProjectItem
 from scripts.rule_texts import SNIPPETS, describe_snippets
@@ -62,15 +61,16 @@ class TestShown:
         tabs = re.findall(
             r'<li><a href="([^"]+)"[^>]*>(\w+)</a>', visitor.get(own).text.partition('label="Project"')[2]
         )
-        assert [name for _, name in tabs[:4]] == ["Overview", "Consent", "Vendors", "Settings"]
-        for path, name in tabs[:4]:
+        assert [name for _, name in tabs[:6]] == ["Overview", "Consent", "Audits", "Vendors", "Report", "Settings"]
+        for path, name in tabs[:6]:
             shown = visitor.get(path).text
+            beginning = {"Overview": "", "Report": "Report on "}.get(name, f"{name} of ")
             assert f'<a href="{path}" aria-current="page">{name}</a>' in shown
-            assert f"<h1>{'' if name == 'Overview' else name + ' of '}Shop</h1>" in shown
+            assert f"<h1>{beginning}Shop</h1>" in shown
 
     def test_the_consent_page_tells_consent_entries_from_audited_websites(self, visitor, company):
         project = created(visitor, company, websites=["shop.example.com", "audited.example.com"])
-        audits.create_audit(ProjectId.stored(project["id"]), project["websites"][1]["id"], 7)
+        add_audits(projects.get_project(ProjectId.stored(project["id"])), 1)
         visitor.api.patch(
             f"/v1/projects/{project['id']}",
             company.owner.token,

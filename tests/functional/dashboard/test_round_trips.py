@@ -8,6 +8,7 @@ import pytest
 
 from controlplane.access import web_session
 from controlplane.api_keys import store as api_keys
+from controlplane.audits import runs
 from controlplane.code_host import repositories
 from controlplane.code_host.items import Link
 from controlplane.feedback import store as feedback
@@ -35,13 +36,32 @@ MOST_OF_A_FORM = 4
 _MESSAGE = "a message is sent after the transaction, and then its entry in the outbox is deleted"
 # What the forms take that take more, and why. An entry must be current.
 EXCEPTIONS: dict[str, tuple[int, str]] = {
+    "POST /check": (5, "it counts the address and all addresses, and takes and releases a slot"),
+    "POST /organizations/{organizationSlug}/projects/{projectSlug}/audits": (
+        9,
+        "a record makes it take effect once, it starts a run after the creation, and sends its message",
+    ),
+    "POST /organizations/{organizationSlug}/projects/{projectSlug}/audits/{auditId}/delete": (
+        5,
+        "the audit's schedule is read for its entry",
+    ),
+    "POST /organizations/{organizationSlug}/projects/{projectSlug}/audits/{auditId}/runs": (6, _MESSAGE),
+    "POST /organizations/{organizationSlug}/repositories": (10, "it connects, creates, links, and scans, once"),
+    "POST /organizations/new": (6, "a record makes it take effect once, and the account is read for its limit"),
+    "POST /organizations/{organizationSlug}/inbox/{itemId}/comments": (
+        5,
+        "a record makes it take effect once, and the finding is read for the log",
+    ),
     "POST /organizations/{organizationSlug}/scans": (5, _MESSAGE),
     "POST /organizations/{organizationSlug}/scans/{scanId}/unlock": (5, _MESSAGE),
     "POST /organizations/{organizationSlug}/webhooks/{webhookId}/deliveries/{eventId}/replay": (5, _MESSAGE),
 }
 NOTE = web_session.cookie_name("user")
 # These lead to GitHub and back from it.
-_ELSEWHERE = {"/organizations/{organizationSlug}/github", "/github/callback", "/sign-in", "/sign-in/callback"}
+_ELSEWHERE = {
+    *("/organizations/{organizationSlug}/github", "/github/callback"),
+    *("/sign-in", "/sign-in/callback", "/sign-up"),
+}
 
 
 @pytest.fixture
@@ -71,6 +91,8 @@ def addresses_of(made: PopulatedOrganization, invitation_id: str) -> list[str]:
         "repositoryId": made.repository.repository_id,
         "keyId": api_keys.list_keys(organization_id, 1, None).items[0].key_id,
         "scanId": made.scan.scan_id,
+        "auditId": made.audit_id,
+        "runId": runs.list_runs(made.project.project_id, made.audit_id, 1, None).items[0].run_id,
         "itemId": findings[0],
         "fileName": asset("css").name,
     }
@@ -80,7 +102,7 @@ def addresses_of(made: PopulatedOrganization, invitation_id: str) -> list[str]:
         if operation.method == "GET"
         and operation.path not in _ELSEWHERE
         and (session := operation.requires_session) is not None
-        and not session.negotiated
+        and session.dialect is not None
     ]
     here = f"/organizations/{made.company.slug}"
     return [*addresses, f"{here}/scans/{made.request_id}", *(f"{here}/inbox/{item_id}" for item_id in findings)]
@@ -155,6 +177,7 @@ class Forms:
 
 OWN_FORMS: dict[str, Callable[[Forms, str], Callable[[], Reply]]] = {
     "POST /account/delete": Forms.deleted,
+    "POST /check": lambda forms, path: forms.send(path, code="<p>"),
     "POST /account/notifications": Forms.company,
     "POST /account/notifications/resume": Forms.send,
     "POST /account/unsubscribe/{link}": Forms.unsubscribed,
@@ -170,7 +193,7 @@ OWN_FORMS: dict[str, Callable[[Forms, str], Callable[[], Reply]]] = {
     "POST /sessions/revoke": Forms.revoked,
     "POST /sessions/revoke-others": Forms.revoked,
     "POST /organizations": Forms.company,
-    "POST /organizations/new": lambda forms, path: forms.send(path, name="Acme"),
+    "POST /organizations/new": lambda forms, path: forms.send(path, name="Acme", once="once" * 8),
 }
 # One more if the repository is already connected, because its description is updated afterward.
 FORMS_OF_ORGANIZATIONS = [it for it in FORMS if it.role and it.near != "{connectedBlogId}"]

@@ -190,11 +190,11 @@ def test_a_request_says_why_it_failed_or_leads_to_its_scan(visitor, company, rep
     failed = visitor.get(f"{address(company)}/{request_id}")
     assert "This scan didn't start: The branch doesn't exist." in text_of(failed)
     assert "data-refresh" not in failed.text
-    scans = [(make_scan(repository), "Open the report"), (make_scan(repository, status="running"), "Follow the scan")]
-    for scan, link in scans:
-        shown = visitor.get(f"{address(company)}/{scan.request_id}").text
-        assert f'/scans/{scan.scan_id}">{link}' in shown
-        assert ("data-refresh" in shown) is scan.is_open
+    for status, notice in (("completed", False), ("running", True)):
+        scan = make_scan(repository, status=status)
+        shown = visitor.follow(visitor.get(f"{address(company)}/{scan.request_id}"))
+        assert visitor.at == f"{address(company)}/{scan.scan_id}?done=started"
+        assert ("The scan is requested." in text_of(shown), "data-refresh" in shown.text) == (notice, notice)
 
 
 ISSUES = [make_issue(number) for number in range(1, 6)]

@@ -172,7 +172,7 @@ class TestFindings:
         preview = make_scan(repository, issues=ISSUES)
         shown = words(visitor, company, preview)
         assert lines_in(shown) == list("123")
-        assert "2 findings more are locked. Unlock them for 50 credits. Unlock findings" in shown
+        assert "2 more findings are locked. Unlock them for 50 credits. Unlock findings" in shown
         for after, lines in ((1, ["2", "3"]), (3, []), (4, [])):
             assert lines_in(words(visitor, company, preview, f"?after={after}")) == lines
         shown = words(visitor, company, full_scan(repository))

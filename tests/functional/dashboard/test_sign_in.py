@@ -48,6 +48,32 @@ def _token(header: dict, claims: dict, sign: Callable[[bytes], bytes]) -> str:
     return b".".join([*parts, signature]).decode()
 
 
+class TestSignUp:
+    @each(
+        "metadata, expected",
+        [
+            ({}, ("", None)),
+            ({"prompt_values_supported": ["login", "create"]}, ("", "create")),
+            ({}, ("/signup", None)),
+        ],
+    )
+    def test_it_begins_at_the_form_for_a_new_account_if_the_issuer_has_one(
+        self, browser, issuer, monkeypatch, metadata, expected
+    ):
+        path, prompt = expected
+        sign_in_path = urlsplit(begin(browser)).path
+        issuer.metadata = metadata
+        if path:
+            issuer.metadata = {"authorization_endpoint": f"{issuer.url}/oauth2/authorize"}
+            monkeypatch.setattr("dashboard.access.provider._COGNITO", "127.0.0.1")
+        monkeypatch.setattr("dashboard.access.sign_in._providers", {})
+        reply = browser.get("/sign-up?return_to=/device")
+        sent = urlsplit(reply.headers["location"])
+        assert (reply.status, sent.path) == (303, path or sign_in_path)
+        assert parse_qs(sent.query).get("prompt", [None]) == [prompt]
+        assert parse_qs(sent.query)["code_challenge_method"] == ["S256"]
+
+
 class TestFirstSignIn:
     def test_the_first_sign_in_creates_an_account_with_the_identity_and_no_secret(self, browser, issuer):
         issuer.changes = {"email": "Ada@Example.com", "picture": "https://images.example.com/ada.png"}
@@ -133,6 +159,13 @@ class TestSession:
         # Without TLS, browsers refuse the prefix.
         monkeypatch.setitem(settings.__dict__, "dashboard_base_url", "http://127.0.0.1:3000")
         assert web_session.cookie("session", "x", 5) == "assent-session=x; Path=/; Max-Age=5; HttpOnly; SameSite=Lax"
+
+    def test_a_session_shows_its_browser_and_the_header_is_never_stored(self, browser, issuer):
+        for sent, words in (("Mozilla/5.0 (X11; Linux) Firefox/140.0", "Browser Firefox on Linux"), ("x", "")):
+            answer = callback(issuer.authorize(begin(browser), "subject-1"))
+            browser.get(answer, **{"User-Agent": sent})
+            assert f"Client dashboard {words} IP address".replace("  ", " ") in text_of(browser.get("/sessions"))
+        assert "Mozilla" not in str(table_dump())
 
     def test_a_session_shows_its_client_address_and_expires_after_12_hours(self, browser, issuer, now):
         browser.api.source_ip = "203.0.113.9"

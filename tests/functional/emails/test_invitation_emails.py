@@ -37,7 +37,7 @@ class TestSending:
         browser, link = office.browser(guest), email.link("Open the invitation")
         assert link in email.html
         browser.get(link)
-        assert "You are now a member of Acme, as admin" in text_of(browser.follow(browser.press("Accept")))
+        assert "You are now an admin of Acme" in text_of(browser.follow(browser.press("Accept")))
         assert office.post.work(3600) == []
 
     def test_no_address_is_in_a_message_or_a_log(self, office):

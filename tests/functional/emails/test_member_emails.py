@@ -1,13 +1,14 @@
 """Emails to members: new P0 findings, low credits, disabled webhooks, leaked API keys, and the weekly digest."""
 
 import re
+from typing import Any
 
 import pytest
 
 from controlplane.api_keys import leaked
 from controlplane.api_keys.leaked import Leak
 from controlplane.billing import store as billing
-from controlplane.findings import inbox
+from controlplane.findings import conversations, inbox
 from controlplane.notify import subscriptions
 from controlplane.organizations import members
 from controlplane.people import sessions
@@ -39,6 +40,14 @@ def credits_low(office) -> None:
 def leak(office) -> None:
     """Reports the secret of a new key as found in public."""
     assert leaked.revoke_key(tokens.digest(office.world.key(office.company)), LEAK)
+
+
+def mention(office, text: str = "@{} look") -> tuple[Any, str]:
+    """Lets another member comment on a finding. Returns the finding and the comment's ID."""
+    item, author = office.find(priority="P1"), office.world.member(office.company)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(settings.__dict__, "email_sender", "no-reply@assent.test")
+        return item, conversations.add_comment(item, text.format(office.owner.email), author.user_id, {}).id
 
 
 def lifetimes(*prefixes: str) -> dict[str, int]:
@@ -100,6 +109,58 @@ class TestFindings:
         office.post.work(7 * MINUTE)
         # The finding's own event and the one above are two; the repetition adds nothing.
         assert len(office.post.mailbox.emails) <= 3
+
+
+class TestConversations:
+    def test_those_whom_a_comment_mentions_are_told_without_its_text(self, office):
+        mention(office, "@{0} @{0} secret plan")
+        (email,) = office.post.work()
+        assert (email.to, email.subject) == (office.owner.email, "Ada Lovelace mentioned you in Acme")
+        assert "secret" not in email.text + email.html
+
+    def test_no_one_is_told_of_what_is_gone_or_more_than_50_times_a_day(self, office):
+        mention(office, "@usr_0000000000000000 look")
+        item, comment_id = mention(office)
+        conversations.delete_comment(inbox.get_item(item.item_id), comment_id, office.owner.user_id, "admin")
+        assert office.post.work() == []
+        for _ in range(51):
+            mention(office)
+        assert len(office.post.work()) == 50
+
+    def test_another_assignee_is_told(self, office, monkeypatch):
+        monkeypatch.setitem(settings.__dict__, "email_sender", "no-reply@assent.test")
+        item, member = office.find(priority="P1"), office.world.member(office.company)
+        for user_id in (office.owner.user_id, member.user_id):
+            change = inbox.ItemChange(assignee=user_id)
+            item = inbox.change_item(item, change, item.version, office.owner.user_id)
+        (email,) = office.post.work()
+        assert (email.to, email.subject) == (member.email, "A finding is assigned to you in Acme")
+
+    @pytest.mark.parametrize("on_page", [False, True])
+    def test_the_assignee_of_many_findings_gets_one_email(self, office, monkeypatch, on_page):
+        monkeypatch.setitem(settings.__dict__, "email_sender", "no-reply@assent.test")
+        items, member = [office.find(priority="P1") for _ in range(3)], office.world.member(office.company)
+
+        def assign(to) -> None:
+            if on_page:
+                chosen = {f"item-{it.item_id}": it.version for it in items}
+                fields = {**chosen, "action": "assign", "assignee": to.user_id}
+                reply = office.browser().forge(f"/organizations/{office.company.slug}/inbox", fields)
+            else:
+                changes = [{"id": it.item_id, "version": it.version, "assigneeId": to.user_id} for it in items]
+                path = f"/v1/inbox?organizationId={office.id}"
+                reply = office.api.patch(path, office.owner.token, json_body={"items": changes})
+            assert reply.status == 200
+
+        assign(member)
+        assign(member)  # changes nothing
+        (email,) = office.post.work()
+        assert (email.to, email.subject) == (member.email, "3 findings are assigned to you in Acme")
+        assert "And 2 more." in email.text
+        assert "/inbox?assignee=me" in email.text
+        items = [inbox.get_item(it.item_id) for it in items]
+        assign(office.owner)
+        assert office.post.work() == []
 
 
 class TestAdministration:
@@ -173,6 +234,7 @@ class TestChoice:
         ("choice", "cause", "seconds", "later"),
         [
             ("finding", lambda office: office.find(), 7 * MINUTE, 7 * MINUTE),
+            ("mention", mention, 0, 0),
             ("credits", credits_low, 0, 0),
             ("webhook", lambda office: office.tell("webhook.disabled"), 0, 0),
             ("key", leak, 0, 0),

@@ -20,19 +20,22 @@ KEY = "8f14e45f-ceea-467f-a9b7-0d5b2c3a1e77"
 WITHOUT_THE_HEADER = {"createDeviceCode", "createGithubIssue"}
 # Repeating it completes it, because each of its items recognizes a change that it has.
 COMPLETED = "updateInboxItems"
-# It takes no field, and ignores unknown ones.
-ROTATION = "rotateWebhookSecret"
+# They take no field, and ignore unknown ones.
+ROTATION, START = "rotateWebhookSecret", "startAuditRun"
 CASES = [
     "createOrganization",
     "createInvitation",
     "createProject",
     "createApiKey",
     "createWebhookEndpoint",
+    "createComment",
     "createFeedback",
     "createLink",
     "rollApiKey",
     ROTATION,
     "startScan",
+    "createAudit",
+    START,
     COMPLETED,
 ]
 
@@ -86,7 +89,7 @@ def test_a_repetition_by_the_same_user_returns_the_same_and_writes_nothing(opera
     second, other, elsewhere = client.send(), client.send(1), client.send(2)
     assert (first.status, second.status, second.text) == (client.success, client.success, first.text)
     assert [it.headers.get("idempotency-replayed") for it in (first, second)] == [None, "true"]
-    assert (other.status, elsewhere.status) == (200 if operation == ROTATION else 400, 400)
+    assert (other.status, elsewhere.status) == (client.success if operation in {ROTATION, START} else 400, 400)
     assert stored() == before
     admin = world.member(client.company, "admin")
     assert "idempotency-replayed" not in client.send(1, admin.token).headers

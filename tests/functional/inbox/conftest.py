@@ -7,7 +7,8 @@ from urllib.parse import quote
 import pytest
 
 from controlplane.findings import inbox
-from controlplane.findings.items import Discovery, InboxItem, Status
+from controlplane.findings.discoveries import Discovery
+from controlplane.findings.items import InboxItem, Status
 from tests.support.api import Api, Reply
 from tests.support.published import publish_finding
 from tests.support.world import World, table_dump

@@ -1,10 +1,12 @@
-"""A dismissal can have an end: the first observation at that time or later opens the finding again."""
+"""A dismissal can have an end, at which the sweep opens the finding again, or a scan that sees it."""
 
 import pytest
 
-from controlplane.findings import inbox
+from controlplane.findings import inbox, snoozes
 from tests.functional.inbox.conftest import Organization, publish
-from tests.support.world import World
+from tests.support.sweeping import swept
+from tests.support.told import told
+from tests.support.world import World, table_dump
 
 _END = "2026-03-05T00:00:00.000Z"
 _BEFORE, _AFTER = "2026-03-04T23:59:59.999Z", "2026-03-05T00:00:00.000Z"
@@ -67,3 +69,31 @@ def test_each_of_several_dismissals_has_its_own_end(acme):
     reply = acme.change_all({**changes[0], "until": "2027-01-01T00:00:00Z"}, changes[1])
     assert [it["statusCode"] for it in reply.data["results"]] == [200, 200]
     assert [inbox.get_item(it.item_id).dismissed_until for it in items] == ["2027-01-01T00:00:00.000Z", None]
+
+
+def ends():
+    return [it for it in table_dump() if it["pk"]["S"].startswith("SNOOZES#")]
+
+
+def test_the_sweep_opens_the_finding_at_the_end(acme, world, now):
+    _, item = dismissed(acme, world)
+    assert swept(snoozes.reopen_due) == 0
+    now.advance(70_000)  # half an hour after the end
+    assert swept(snoozes.reopen_due) == 1
+    current = inbox.get_item(item.item_id)
+    assert (current.status, current.history[-1].by, current.dismissed_until) == ("open", None, None)
+    assert [it.item_id for it in inbox.list_items(acme.id, "open", 9, None).items] == [item.item_id]
+    assert told(acme.company) == [("finding.opened", [item.item_id])]
+    assert ends() == []
+    assert swept(snoozes.reopen_due) == 0
+
+
+@pytest.mark.parametrize("status", ["accepted", "dismissed"])
+def test_the_sweep_keeps_what_was_decided_since(acme, world, now, status):
+    _, item = dismissed(acme, world)
+    later = {"until": "2027-01-01T00:00:00Z"} if status == "dismissed" else {}
+    acme.change(item, status, **later)
+    now.advance(70_000)  # half an hour after the end
+    assert swept(snoozes.reopen_due) == 0
+    assert inbox.get_item(item.item_id).status == status
+    assert len(ends()) == len(later)

@@ -20,10 +20,17 @@ def test_a_code_finding_shows_location_reason_and_remediation(acme, world):
         "repositoryName": "shop",
         "githubIssue": None,
         "runtimeVendor": None,
+        "assignee": None,
         "updatedAt": "2026-03-04T05:06:07.000Z",
         "version": item.version,
     }
-    location = {"path": "src/index.html", "startLine": 12, "endLine": 14, "snippet": '<script src="a.js"></script>'}
+    location = {
+        "path": "src/index.html",
+        "startLine": 12,
+        "endLine": 14,
+        "snippet": '<script src="a.js"></script>',
+        "lines": [{"number": 12, "text": '<script src="a.js"></script>'}],
+    }
     permalink = f"https://github.com/acme/shop/blob/{'1f0c2b9e' * 5}/src/index.html#L12-L14"
     detail = {
         **listed,
@@ -44,6 +51,7 @@ def test_a_code_finding_shows_location_reason_and_remediation(acme, world):
         "resolvedBy": None,
         "vendorIds": [],
         "decisions": [],
+        "comments": [],
         "lockedFindings": None,
     }
     for who in (acme.owner.token, world.member(acme.company).token, world.key(acme.company)):
@@ -64,7 +72,7 @@ def test_a_runtime_finding_names_the_vendor_to_decide_about(acme):
 def test_fields_that_the_source_lacks_are_null(acme):
     acme.find(summary=None, priority=None)
     (shown,) = acme.listed().data
-    lacking = {"summary", "priority", "projectId", "repositoryName", "githubIssue", "runtimeVendor"}
+    lacking = {"summary", "priority", "projectId", "repositoryName", "githubIssue", "runtimeVendor", "assignee"}
     assert {name for name, value in shown.items() if value is None} == lacking
 
 

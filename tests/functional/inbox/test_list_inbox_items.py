@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from controlplane.findings import inbox
+from controlplane.findings import inbox, lists
 from tests.functional.inbox.conftest import STATUSES, Organization, cursor_of
 from tests.support.each import each
 from tests.support.recorded import recorded_calls
@@ -19,6 +19,9 @@ QUERIES = (
     "&since=2026-01-01T00:00:00Z",
     "&since=2026-01-02T00:00:00Z",
     "&status=open&priority=P2",
+    "&sort=priority",
+    "&q=finding",
+    "&sort=priority&q=finding",
 )
 
 
@@ -39,6 +42,42 @@ def test_the_default_page_size_is_50(acme):
     assert (len(acme.ids()), len(acme.ids("&limit=100"))) == (50, 51)
 
 
+def test_urgent_items_are_first_in_each_part_that_is_sorted(acme, now, monkeypatch):
+    made = {}
+    for number, priority in enumerate(("P1", None, "P0", "P3", "P1", "P0", "P2")):
+        made[acme.find(priority=priority).item_id] = f"{priority} {number}"
+        now.advance(1)
+    for most, order in {
+        500: ["P0 5", "P0 2", "P1 4", "P1 0", "P2 6", "P3 3", "None 1"],
+        3: ["P0 5", "P1 4", "P2 6", "P0 2", "P3 3", "None 1", "P1 0"],
+    }.items():
+        monkeypatch.setattr(lists, "MOST_SORTED", most)
+        for limit in (1, 2, 3, 100):
+            assert [made[it] for it in acme.walk(f"&sort=priority&limit={limit}")] == order
+            assert [made[it] for it in acme.walk(f"&sort=priority&status=open&priority=P1&limit={limit}")] == [
+                "P1 4",
+                "P1 0",
+            ]
+    with recorded_calls() as calls:
+        acme.listed("&sort=priority&limit=2")
+    assert [it.parameters["Limit"] for it in calls if "IndexName" in it.parameters] == [4]
+
+
+def test_search_finds_items_that_contain_each_word(acme):
+    repository = acme.connect()
+    hotjar = acme.find(repository, title="Hotjar is loaded", summary="Before consent").item_id
+    clarity = acme.find(repository, title="Clarity is loaded", summary="Before consent").item_id
+    for words, found in {
+        "HOTJAR before": [hotjar],
+        "loaded": [clarity, hotjar],
+        "hotjar clarity": [],
+        "%20": [clarity, hotjar],
+    }.items():
+        assert sorted(acme.ids(f"&q={words}")) == sorted(found), words
+    for wrong in ("&q=", f"&q={'x' * 201}", "&sort=", "&sort=title"):
+        assert acme.listed(wrong).code == "INVALID_PAYLOAD"
+
+
 @pytest.mark.parametrize("query", ["", "&status=open"])
 def test_pages_show_every_item_once_and_read_one_more_than_they_show(query, acme, api, world, now):
     Organization(api, world).find()
@@ -54,11 +93,11 @@ def test_pages_show_every_item_once_and_read_one_more_than_they_show(query, acme
 
 
 @each("seed", range(6))
-def test_unchanged_items_appear_exactly_once_while_others_move(seed, api, world, now):
+def test_unchanged_items_appear_exactly_once_while_others_move(seed, api, world, now, monkeypatch):
     draw, acme = random.Random(seed), Organization(api, world)
     made = []
     for _ in range(15):
-        made.append(acme.find())
+        made.append(acme.find(priority=draw.choice(["P0", "P1", None])))
         now.advance(draw.choice([0, 0.5]))
     still = {item.item_id for item in made}
 
@@ -71,7 +110,9 @@ def test_unchanged_items_appear_exactly_once_while_others_move(seed, api, world,
         if draw.random() < 0.5:
             acme.find()
 
-    seen = acme.walk(f"&limit={draw.randint(1, 6)}{draw.choice(['', '&status=open'])}", between)
+    monkeypatch.setattr(lists, "MOST_SORTED", draw.choice([4, 50]))
+    query = f"{draw.choice(['', '&status=open'])}{draw.choice(['', '&sort=priority'])}"
+    seen = acme.walk(f"&limit={draw.randint(1, 6)}{query}", between)
     assert {item_id: seen.count(item_id) for item_id in still} == dict.fromkeys(still, 1)
 
 

@@ -3,7 +3,8 @@
 import pytest
 
 from controlplane.findings import inbox, issue_attempts
-from controlplane.findings.items import Evidence, GithubIssue, Resolution
+from controlplane.findings.discoveries import Resolution
+from controlplane.findings.items import Evidence, GithubIssue
 from controlplane.platform.table.table import table
 from tests.functional.inbox.conftest import LATER, Organization, publish
 from tests.support.calls import before_the_transaction, intercepted
@@ -132,7 +133,7 @@ def test_the_issue_is_kept(found, now):
 
 def test_an_issue_and_a_decision_keep_the_path(acme):
     item = acme.find(acme.connect())
-    issue_attempts.complete(item.item_id, None, ISSUE, path=item.path)
+    issue_attempts.complete(item.item_id, None, ISSUE)
     acme.move(item, "accepted")
     assert only(acme, "accepted").path == "src/index.html"
 

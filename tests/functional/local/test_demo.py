@@ -56,7 +56,7 @@ def test_the_pro_organization_has_credits_a_project_websites_and_an_audit(demo: 
     (project,) = table.query(keys.organization_pk(pro), prefix=keys.PROJECT_PREFIX).items
     assert [it["kind"] for it in project["websites"]] == ["domain", "wildcard", "development"]
     assert len(project["websites"][0]["audits"]) == 1
-    assert [it["result"] for it in table.query(keys.organization_pk(pro), prefix="AUDITRUN#").items] == ["passed"]
+    assert [it["outcome"] for it in table.query(keys.organization_pk(pro), prefix="AUDITRUN#").items] == ["passed"]
 
 
 def test_the_inbox_has_detections_an_advisory_and_findings(api: Api, demo: dict[str, Any]):

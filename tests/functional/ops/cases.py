@@ -47,13 +47,6 @@ SUMMARY = {
     "message": "It fails. Always.",
 }
 ADMIN = {"userId": "{admin}", "email": "grace@example.com", "name": "Grace Hopper", "role": "admin", "joinedAt": AT}
-AUDIT = {
-    "auditId": "{audit}",
-    "websiteId": "{website}",
-    "origin": "shop.example.com",
-    "everyDays": 30,
-    "createdAt": AT,
-}
 
 
 @dataclass(frozen=True)
@@ -120,27 +113,6 @@ CASES = [
     Case("member set-role {org} ada@example.com owner", {"role": "owner"}),
     Case("key list {org}", [{"keyId": "{key}", "name": "deploy", "createdBy": "{owner}", "createdFrom": "test"}]),
     Case("key delete {key} --yes", {"deleted": True, "keyId": "{key}"}, Action.API_KEY_DELETE, ("key list {org}", [])),
-    Case("audit list {project}", [AUDIT]),
-    *(
-        Case(
-            f"audit create {{project}} {website} --every-days 365",
-            {"projectId": "{project}", "websiteId": "{website}", "origin": "shop.example.com", "everyDays": 365},
-            Action.AUDIT_CREATE,
-        )
-        for website in ("{website}", "shop.example.com")
-    ),
-    Case("audit create {project} {website}", {"everyDays": 7, "createdAt": AT}, Action.AUDIT_CREATE),
-    Case(
-        "audit delete {project} {audit} --yes",
-        {"deleted": True, "auditId": "{audit}", "deletedWebsiteId": None},
-        Action.AUDIT_DELETE,
-        ("audit list {project}", []),
-    ),
-    Case(
-        "audit record {project} {audit} --result failed",
-        {"auditId": "{audit}", "projectId": "{project}", "startedAt": AT, "result": "failed"},
-        Action.AUDIT_RUN,
-    ),
     Case(
         "repository connect {org} acme/blog --installation 4711",
         REPOSITORY | {"name": "blog", "url": "https://github.com/acme/blog", "projects": []},
@@ -247,7 +219,6 @@ REFUSALS: dict[int, list[tuple[str, str]]] = {
     1: [
         ("credits take {org} 121", "has 120 credits, fewer than 121"),
         ("member set-role {org} ada@example.com admin", "last owner"),
-        ("audit create {project} localhost:3000", "development"),
     ],
     2: [
         ("plan set {org} gold", "enterprise"),
@@ -269,9 +240,6 @@ REFUSALS: dict[int, list[tuple[str, str]]] = {
             (f"token create --user {{owner}} --scope all --life {life}", "life")
             for life in ("0h", "1", "h", "-1h", "1.5h", "1w", "3651d", "9999999999s")
         ),
-        ("audit create {project} {website} --every-days 0", "every-days"),
-        ("audit create {project} {website} --every-days 366", "every-days"),
-        ("audit record {project} {audit} --result maybe", "passed, failed"),
         *(
             (f"repository connect {{org}} {name} --installation 1", "OWNER/NAME")
             for name in ("shop", "acme/", "/shop", "a/b/c", "acme/..")
@@ -341,19 +309,6 @@ REFUSALS: dict[int, list[tuple[str, str]]] = {
         ("user move-identity {stranger} old --to-subject new --yes", "no single identity old"),
         ("user move-identity {stranger} old --to-subject new --issuer https://issuer.example --yes", "no single"),
         *((f"key delete {key} --yes", "no ") for key in ("key_", "nonsense", "key_" + "0" * 34)),
-        *(
-            (f"audit {words}", "There is no project")
-            for words in (
-                "create prj_nonsense {website}",
-                "list prj_nonsense",
-                "delete prj_nonsense {audit} --yes",
-                "record prj_nonsense {audit} --result passed",
-                f"list prj_{'0' * 34}",
-            )
-        ),
-        ("audit create {project} other.example.com", "shop.example.com"),
-        ("audit delete {project} aud_nonsense --yes", "no audit aud_nonsense"),
-        ("audit record {project} aud_nonsense --result passed", "no audit aud_nonsense"),
         ("repository link {repository} {foreign}", "no project {foreign}"),
         ("repository link {repository} {gone}", "no project {gone}"),
         ("repository link {repository} nonsense", "no project nonsense"),

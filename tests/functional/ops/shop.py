@@ -10,7 +10,6 @@ from controlplane.code_host import repositories
 from controlplane.feedback import store as feedback
 from controlplane.findings import issue_attempts
 from controlplane.platform.core.ids import ProjectId
-from controlplane.projects import audits
 from controlplane.projects import changes as project_changes
 from controlplane.projects import store as projects
 from controlplane.projects.items import Address
@@ -65,7 +64,6 @@ class Shop:
             "foreign": make_project(world.company()).project_id,
             "gone": gone.project_id,
             "website": website.website_id,
-            "audit": audits.create_audit(project.project_id, website.website_id, 30).audit_id,
             "item": item.item_id,
             "marker": attempt.marker,
             "quiet": world.finding(company).item_id,

@@ -16,11 +16,10 @@ from controlplane.organizations.store import Membership, membership_legs
 from controlplane.people import identities, sessions
 from controlplane.people.identities import Subject as IdentitySubject
 from controlplane.people.users import UserItem
-from controlplane.platform.core.ids import InboxItemId, ProjectId
+from controlplane.platform.core.ids import InboxItemId
 from controlplane.platform.queues import messages
 from controlplane.platform.queues.messages import PublishScan
 from controlplane.platform.table.table import table
-from controlplane.projects import changes as project_changes
 from controlplane.projects import store as projects
 from controlplane.scans import unlocks
 from ops.cli import app
@@ -210,25 +209,6 @@ class TestIdentities:
         addresses = {it["userId"]: it["email"] for it in ops("member", "list", shop.names["org"]).document}
         assert addresses[shop.names["owner"]] == "former@example.com"
         assert sign_in.sign_in(identity("new")).user_id != shop.names["owner"]
-
-
-class TestAudits:
-    def test_a_website_has_five_audits_at_most(self, ops: Ops, shop: Shop):
-        create = ("audit", "create", shop.names["project"], "shop.example.com")
-        assert [ops(*create).exit_code for _ in range(5)] == [0, 0, 0, 0, 4]
-
-    def test_a_website_without_consent_is_deleted_with_its_last_audit_whose_runs_are_kept(self, ops: Ops, shop: Shop):
-        project_id, audit_id, website_id = (shop.names[name] for name in ("project", "audit", "website"))
-        ops("audit", "record", project_id, audit_id, "--result", "failed")
-        last = ops("audit", "create", project_id, "shop.example.com").document["auditId"]
-        project = projects.get_project(ProjectId.stored(project_id))
-        entries = {"trusted_origins": [it for it in project.websites if it.kind == "development"]}
-        project_changes.update_project(project, entries, may_remove_websites=True)
-        for audit, deleted in ((audit_id, None), (last, website_id)):
-            done = ops("audit", "delete", project_id, audit, "--yes").document
-            assert done["deletedWebsiteId"] == deleted
-        runs = table.query(project.key.pk, prefix="AUDITRUN#").items
-        assert [run["result"] for run in runs] == ["failed"]
 
 
 def test_a_repository_has_ten_links_to_projects_that_exist(ops: Ops, world: World):

@@ -9,7 +9,7 @@ import pytest
 
 from controlplane.erasure.personal_data import Subject
 from controlplane.feedback import store as feedback
-from controlplane.findings import inbox
+from controlplane.findings import conversations, inbox
 from controlplane.notify import subscriptions
 from controlplane.organizations import invitees
 from controlplane.organizations import store as organizations
@@ -116,11 +116,18 @@ class TestDelete:
         reference = feedback.submit_report(full_account.company.owner.user_id, report).reference
         before = inbox.get_item(full_account.item_id)
         inbox.change_status(before, "accepted", before.version, full_account.user_id, TEXT)
+        others, _ = (
+            conversations.add_comment(before, TEXT, by, {})
+            for by in (full_account.company.owner.user_id, full_account.user_id)
+        )
         before = inbox.get_item(full_account.item_id)
         ops("user", "delete", EMAIL, "--yes")
         unreasoned = tuple(change._replace(reason=None) for change in before.history)
         assert [change.by for change in unreasoned] == [None, full_account.user_id, full_account.user_id]
-        assert inbox.get_item(full_account.item_id) == replace(before, status_reason=None, history=unreasoned)
+        assert inbox.get_item(full_account.item_id) == replace(
+            before, status_reason=None, history=unreasoned, comments=(others,)
+        )
+        assert "COMMENTER" not in {_kind(item) for item in full_account.naming()}
         assert feedback.get_report(reference).fields == report
 
     def test_removes_stored_responses_whose_retries_still_take_effect_once(

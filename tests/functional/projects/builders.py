@@ -1,13 +1,18 @@
 """Helpers that create projects for tests, and inspect their stored items."""
 
+import gzip
+import json
+from base64 import b64encode
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from controlplane.findings.items import finding_item_id
+from controlplane.audits import store as audits
+from controlplane.audits.items import ReportItem, RunItem
+from controlplane.findings.discoveries import finding_item_id
 from controlplane.platform.table import keys
 from controlplane.platform.table.table import Put, table
-from controlplane.projects import audits, changes
+from controlplane.projects import changes
 from controlplane.projects import store as projects
 from controlplane.projects.items import Address, ProjectItem
 from tests.support.api import Api, Reply
@@ -28,7 +33,20 @@ def make_project(
 def add_audits(project: ProjectItem, position: int = 0, count: int = 1) -> list[str]:
     """Creates audits of the website at that position. Returns their IDs."""
     website_id = project.websites[position].website_id
-    return [audits.create_audit(project.project_id, website_id, 7).audit_id for _ in range(count)]
+    current = projects.get_project(project.project_id)
+    return [audits.create_audit(current, website_id, "weekly").audit_id for _ in range(count)]
+
+
+def add_run(project: ProjectItem, audit_id: str, **fields: Any) -> RunItem:
+    """Stores a completed run of the audit, with a report."""
+    started = audits.new_run(audits.get_audit(project.project_id, audit_id), "manual")
+    run = replace(started, **{"status": "completed", "outcome": "passed", "finished_at": started.created_at, **fields})
+    visits = b64encode(gzip.compress(json.dumps({"visits": [{"choice": "refused"}], "pages": [run.url]}).encode()))
+    report = ReportItem(
+        run_id=run.run_id, audit_id=audit_id, project_id=run.project_id, visits=visits.decode(), picture="/9j/"
+    )
+    table.put_all([run.to_item(), report.to_item()], PREPARED)
+    return run
 
 
 def without_consent(project: ProjectItem) -> ProjectItem:
@@ -43,10 +61,8 @@ def add_finding(project: ProjectItem, vendor_id: str) -> str:
     organization_id, project_local = project.project_id.location
     finding = finding_item_id(organization_id, "runtime", project.project_id, vendor_id)
     of_vendor = {"projectId": project.project_id, "vendorId": vendor_id}
-    table.put(
-        Put({**keys.vendor(organization_id, project_local, vendor_id)._asdict(), **of_vendor, "inboxItemId": finding}),
-        PREPARED,
-    )
+    found = {**of_vendor, "inboxItemId": finding, "revision": 1}
+    table.put(Put({**keys.vendor(organization_id, project_local, vendor_id)._asdict(), **found}), PREPARED)
     item = {
         **keys.inbox_item(*finding.location)._asdict(),
         "itemId": finding,
@@ -64,6 +80,11 @@ def add_finding(project: ProjectItem, vendor_id: str) -> str:
 def stored(kind: str) -> list[dict[str, Any]]:
     """Returns the items whose sort key has this prefix."""
     return [item for item in table_dump() if item["sk"]["S"].startswith(kind)]
+
+
+def entries(kind: str) -> list[str]:
+    """Returns the audits that the sweep's entries of that kind are about."""
+    return [item["auditId"]["S"] for item in table_dump() if item["pk"]["S"].startswith(f"{kind}#")]
 
 
 def projects_counted(company: Company) -> int:

@@ -1,21 +1,19 @@
 """A project's vendors: the list with a summary of their evidence, and decisions about them."""
 
-import json
 from typing import Any
 from urllib.parse import quote
 
 import pytest
 
 from controlplane.findings import inbox, vendors
-from controlplane.findings.intake import ACCEPTED
 from controlplane.platform.core.ids import InboxItemId
 from controlplane.platform.table.table import table
 from controlplane.projects import store as projects
 from controlplane.projects.items import ProjectItem
-from finding_intake.service import process_finding
 from tests.functional.projects.builders import add_finding, stored
 from tests.functional.projects.conftest import Organization, nothing_written
 from tests.support.api import Reply
+from tests.support.audit_reports import receive
 from tests.support.calls import before_the_transaction
 from tests.support.each import each
 from tests.support.recorded import recorded_calls
@@ -39,7 +37,7 @@ def detect(project: ProjectItem, vendor_id: str = "segment", minute: int = 0, **
         "observedAt": f"2026-03-04T05:{minute:02d}:00Z",
         **fields,
     }
-    process_finding(ACCEPTED.validate_json(json.dumps(message)))
+    receive(message)
 
 
 def listed(acme: Organization, project: ProjectItem, query: str = "") -> Reply:

@@ -1,9 +1,12 @@
 """Findings that a comment or the repository's `.assent.yml` suppresses are counted, and aren't in the inbox."""
 
+from dataclasses import replace
+
 import pytest
 
 from controlplane.code_host import repositories
 from controlplane.code_host.items import Link
+from controlplane.scans import findings, sarif
 from controlplane.scans.history import list_history
 from tests.functional.scan_execution.repeated_scans import GA, HOTJAR, found_by, page
 
@@ -66,6 +69,24 @@ class TestTheRepositorysSettings:
             "Google Analytics": ".assent.yml suppresses it: The rule is off.",
             "Hotjar": ".assent.yml accepts the vendor: Only for staff",
         }
+
+    def test_its_findings_are_in_the_file_of_results_with_their_reasons(self, audit):
+        text = "accept: [{vendor: hotjar, reason: Only for staff}]\n"
+        done = audit.scan({**settings(text), "a.html": page(_SILENT + GA, HOTJAR), "b.html": page(GA)})
+        shown = findings.list_visible_issues(done, findings.read_ahead(done.scan_id))
+        [run] = sarif.to_sarif(done, shown)["runs"]
+        assert {
+            (it["ruleId"], *(why["justification"] for why in it.get("suppressions", ()))) for it in run["results"]
+        } == {
+            ("analytics-loaded",),
+            ("analytics-loaded", "Only counts, see DPO-12"),
+            ("session-replay-loaded", "Only for staff"),
+        }
+        assert {it["kind"] for result in run["results"] for it in result.get("suppressions", ())} == {
+            "inSource",
+            "external",
+        }
+        assert not findings.list_suppressed(replace(done, access="locked", issue_count=9))
 
     def test_exclude_and_include_files(self, audit):
         files = {"a.html": page(GA), "old/b.html": page(HOTJAR)}

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from controlplane.findings import intake, publications, vendors
-from controlplane.findings.items import Discovery, Evidence
+from controlplane.findings.discoveries import Discovery
+from controlplane.findings.items import Evidence
 from controlplane.findings.vendors import VendorItem
 from controlplane.platform.table import keys
 from controlplane.platform.table.retry import WriteConflict

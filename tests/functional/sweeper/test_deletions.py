@@ -45,7 +45,7 @@ PASSING = {"SCANWATCH", "OUTBOX"}
 # The repository's history names the project until the next scan of the repository, and the hourly count of reports
 # expires after a day.
 KEPT = {
-    "project": {"AUDITLOG", "AUDITRUN", "LEDGER", "REPO"},
+    "project": {"AUDITLOG", "LEDGER", "REPO"},
     "repository": {"AUDITLOG", "LEDGER"},
     "organization": {"SLUG", "LEDGER", "FEEDBACKQUOTA"},
 }

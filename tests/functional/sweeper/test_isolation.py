@@ -88,6 +88,9 @@ class TestABadEntry:
             keys.SCAN_WATCH_PKS,
             keys.SCAN_SCHEDULE_PKS,
             keys.SCAN_QUEUE_PKS,
+            keys.AUDIT_SCHEDULE_PKS,
+            keys.AUDIT_WATCH_PKS,
+            keys.SNOOZES_PKS,
             keys.ADVISORIES_PKS,
             keys.DELETIONS_PKS,
         )

@@ -10,6 +10,7 @@ from controlplane.erasure import deletions
 from controlplane.erasure.cleanup import SETTLED_AFTER_SECONDS
 from controlplane.findings import issue_attempts
 from controlplane.organizations import invitations
+from controlplane.platform.core import clock
 from controlplane.platform.queues import messages
 from controlplane.platform.queues.messages import PrepareScan, Queue
 from controlplane.platform.table.table import table
@@ -95,6 +96,18 @@ def test_issue_attempts_without_a_worker_are_resumed(sweep, company, world, sqs,
     assert sweep() == {**NOTHING, "ResumedIssueAttempts": 1, "ResentMessages": 1}
     (letter,) = sqs.at(Queue.ISSUE_CREATION.url)
     assert json.loads(letter.body)["itemId"] == found.item_id
+
+
+def test_a_finding_opens_at_the_end_of_its_dismissal(sweep, company, api, world, now):
+    """test_dismissals_with_an_end.py covers what opens; here the function itself does it, with its own permissions."""
+    item = world.finding(company)
+    until = clock.timestamp(clock.now() + 86_400)
+    body = {"status": "dismissed", "version": item.version, "until": until}
+    assert api.patch(f"/v1/inbox/{item.item_id}", company.owner.token, json_body=body).status == 200
+    assert sweep()["ReopenedFindings"] == 0
+    now.advance(86_401)
+    assert sweep()["ReopenedFindings"] == 1
+    assert stored_partitions("SNOOZES#") == 0
 
 
 def test_every_kind_of_deletion_is_finished(sweep, world, company, now):

@@ -1,8 +1,12 @@
 """Endpoints that introduce the service: the authorization server, the feedback document, and the own credential."""
 
+from datetime import datetime
+
+import pytest
 from authlib.oauth2.rfc8414 import AuthorizationServerMetadata
 
 from controlplane.feedback import store as feedback
+from controlplane.platform.core import clock
 from controlplane.platform.core.scopes import API_KEY_SCOPES, SCOPES
 from controlplane.platform.core.settings import settings
 from tests.support.operations import operations
@@ -111,3 +115,27 @@ def test_a_key_returns_itself_its_organization_and_its_creator_but_no_acting_use
         "activeOrganizationId": company.organization_id,
     }
     assert me["scopes"] == sorted(API_KEY_SCOPES)
+
+
+def test_the_protected_resource_names_the_authorization_server(api, monkeypatch):
+    reply = api.get("/.well-known/oauth-protected-resource")
+    assert (reply.status, reply.headers["cache-control"]) == (200, "public, max-age=300")
+    assert reply.body["resource"] == "https://api.assent.test"
+    assert api.get(SERVER).body["issuer"] in reply.body["authorization_servers"]
+    monkeypatch.setitem(settings.__dict__, "device_authorization_enabled", False)
+    assert api.get("/.well-known/oauth-protected-resource").status == 404
+
+
+@pytest.mark.parametrize(
+    ("contact", "address"),
+    [("help@example.com", "mailto:help@example.com"), ("https://example.com/help", "https://example.com/help")],
+)
+def test_security_txt_has_the_contact_and_expires_within_a_year(api, monkeypatch, contact, address):
+    assert api.get("/.well-known/security.txt").status == 404
+    monkeypatch.setitem(settings.__dict__, "contact", contact)
+    reply = api.get("/.well-known/security.txt")
+    assert (reply.status, reply.headers["content-type"]) == (200, "text/plain; charset=utf-8")
+    fields = dict(line.split(": ", 1) for line in reply.text.splitlines())
+    assert (fields["Contact"], fields["Canonical"]) == (address, "https://api.assent.test/.well-known/security.txt")
+    days = (datetime.fromisoformat(fields["Expires"]).timestamp() - clock.now()) / 86_400
+    assert 90 < days < 365

@@ -15,6 +15,7 @@ from controlplane.platform.core.settings import settings
 from openassent_analysis.rules import rules
 from scripts import artifacts
 from scripts.openapi.texts import DOCUMENT
+from scripts.reference.guides import guides
 from system import documents
 from tests.support.each import each
 from tests.support.operations import operations
@@ -25,10 +26,12 @@ PAGES = "https://dashboard.assent.test"
 DOCUMENTS = [
     "/docs",
     *(f"/docs/{name}" for name in ("errors", "errors.md", "introduction.md", "createProject.md", "redoc.json")),
+    *("/docs/assistants", "/docs/pull-requests.md"),
     "/llms.txt",
     "/openapi.json",
 ]
-RULES = ["/docs/rules", "/docs/rules/embedded-media"]
+RULES = ["/docs/reference", "/docs/rules", "/docs/rules/embedded-media"]
+GUIDES = [guide.name for guide in guides()]
 FILES = Path(documents.__file__).parent / "reference"
 DESCRIBED = sorted(str(o.route.operation_id) for o in operations() if o.route.include_in_schema)
 
@@ -81,13 +84,24 @@ def test_a_document_is_sent_to_everybody_until_it_is_known(path, api):
 
 
 class TestPage:
-    def test_the_page_renders_the_document_with_its_own_script_and_leads_to_every_operation(self, page):
-        assert page.all("spec-url", "redoc") == ["docs/redoc.json"]
-        assert page.all("download-definition-url", "redoc") == ["openapi.json"]
-        # None without npm, where the page is only a list. The browser tests need it.
+    def test_the_page_leads_to_every_guide_and_operation_and_to_the_deprecations(self, page):
+        linked = {*(f"docs/{name}.md" for name in DESCRIBED), *(f"docs/{name}" for name in GUIDES)}
+        assert linked | {"docs/reference", "docs/introduction.md", f"{PAGES}/"} <= {*page.all("href", "a")}
+        assert "section/Deprecations" in page.all("id")
+
+    def test_the_page_and_what_it_loads_are_small_even_if_nothing_compresses_them(self, page, shown, api):
+        loaded = [*page.all("src"), *page.all("href", "link")]
+        texts = [api.get(f"/{it}").text for it in loaded if it.endswith((".js", ".css"))]
+        assert len(texts) == 2
+        assert sum(len(text.encode()) for text in [shown.text, *texts]) < 30_000
+
+    def test_the_reference_renders_the_document_with_its_own_script(self, api):
+        page = Page(api.get("/docs/reference").text)
+        assert page.all("spec-url", "redoc") == ["redoc.json"]
+        assert page.all("download-definition-url", "redoc") == ["../openapi.json"]
+        # None without npm, where the page is only a link. The browser tests need it.
         for script in page.all("src", "script"):
-            assert re.fullmatch(r"docs/script\.[0-9a-f]{16}\.js", script)
-        assert {*(f"docs/{name}.md" for name in DESCRIBED), f"{PAGES}/"} <= {*page.all("href", "a")}
+            assert re.fullmatch(r"script\.[0-9a-f]{16}\.js", script)
 
     def test_the_page_allows_its_own_script_and_no_inline_code_and_links_to_its_other_formats(self, shown):
         policy = shown.headers["content-security-policy"]
@@ -146,7 +160,7 @@ class TestFile:
                 assert reply.headers["content-type"] == "text/markdown; charset=utf-8"
                 assert (reply.text[:2], "curl" in reply.text) == ("# ", True)
                 assert f"`{operation.method} {operation.path}`" in reply.text
-        assert {path.stem for path in FILES.glob("*.md")} == {*DESCRIBED, "errors", "introduction"}
+        assert {path.stem for path in FILES.glob("*.md")} == {*DESCRIBED, *GUIDES, "errors", "introduction"}
 
     def test_assets_of_the_page_are_cacheable_forever(self, page, api):
         loaded = [*page.all("src"), *[a["href"] for tag, a in page.tags if a.get("rel") == "stylesheet"]]
@@ -156,7 +170,7 @@ class TestFile:
             assert reply.headers["cache-control"] == "public, max-age=31536000, immutable"
             assert re.search(r"\.[0-9a-f]{16}\.(css|js)$", str(address))
 
-    @pytest.mark.parametrize("name", ["errors.md", "introduction.md"])
+    @pytest.mark.parametrize("name", ["errors.md", "introduction.md", "pull-requests.md"])
     def test_links_in_markdown_files_work(self, name, api):
         text = api.get(f"/docs/{name}").text
         links = set(re.findall(r"\]\(([^)\s]+)\)", text))
@@ -171,6 +185,7 @@ class TestFile:
             *("nothing.md", "index.html", "llms.txt", "routes.py", "..", ".", "\\", "*.md", "a" * 5_000),
             *("..%2fopenapi.json", "%2e%2e%2fopenapi.json", "%F0%9F%92%A9.md", "%ff", "style.0000000000000000.css"),
             *("CREATEPROJECT.md", "createProject", "createProject.md ", "createProject.md%00"),
+            *("index", "rule.embedded-media", "guides"),
         ],
     )
     def test_returns_404_for_any_other_name(self, name, api):
@@ -245,6 +260,19 @@ class TestRules:
     def test_returns_404_for_any_other_rule(self, name, api):
         reply = api.get(f"/docs/rules/{unquote(name)}")
         assert (reply.status, reply.code) == (404, "NOT_FOUND")
+
+
+class TestGuides:
+    @each("name", GUIDES)
+    def test_a_guide_is_a_page_and_markdown_and_its_links_work(self, name, api):
+        reply = api.get(f"/docs/{name}", headers={"Accept": "text/html"})
+        assert reply.text.count("<h1>") == 1
+        assert Page(reply.text).all("style") == []
+        for address in [it for it in Page(reply.text).all("href", "a") if "://" not in it or it.startswith(BASE)]:
+            assert api.get(urlsplit(urljoin(f"{BASE}/docs/{name}", address)).path).status == 200
+        markdown = api.get(f"/docs/{name}.md")
+        assert api.get(f"/docs/{name}", headers={"Accept": "text/markdown"}).text == markdown.text
+        assert markdown.text.startswith("# ")
 
 
 class TestAddresses:

@@ -17,6 +17,8 @@ from controlplane.platform.queues.messages import OrganizationEvent, Queue
 from notifications import formats
 from notifications.service import process
 from ops import members
+from tests.functional.projects.builders import make_project
+from tests.support.audit_reports import complete_audit, finding
 from tests.support.audits import make_issue, make_scan
 from tests.support.endpoints import SECRET, documented_fields, endpoint
 from tests.support.recorded import recorded_calls
@@ -54,6 +56,7 @@ def test_each_event_has_the_documented_fields_and_no_code_no_evidence_and_no_per
     run_low(company)
     later(line, now)
     leaked.revoke_key(tokens.digest(secret), Leak("commit", None))
+    audited = complete_audit(make_project(company), finding())
     later(line, now)
     assert not re.search("index.html|<script|example.com/consent|[Gg]race|Ada|@|assent_", json.dumps(sent(line)))
     stored = [it for it in table_dump() if it["sk"]["S"].startswith("WEBHOOK")]
@@ -65,6 +68,9 @@ def test_each_event_has_the_documented_fields_and_no_code_no_evidence_and_no_per
         parts = [part[0] if isinstance(part, list) else part for part in data.values()]
         found = {*data, *(field for part in parts if isinstance(part, dict) for field in part)}
         assert found == documented_fields(event), event
+    told = data_of["audit.completed"]["auditRun"]
+    assert (told["id"], told["outcome"], told["findingCount"]) == (audited.run_id, "failed", 1)
+    assert told["url"].endswith(f"/projects/shop/audits/{audited.audit_id}/runs/{audited.run_id}")
 
 
 def test_a_leaked_keys_event_says_where_it_was_found(line, company, now):
@@ -89,6 +95,8 @@ def test_slack_gets_a_text_for_each_event(line, company, world, now):
     run_low(company)
     create_key(company)
     join(company, world.person("grace@example.com"))
+    complete_audit(make_project(company), finding())
+    complete_audit(make_project(company), outcome="blocked", reason={"code": "login", "message": "It asks to sign in."})
     later(line, now)
     texts = "\n\n".join(sorted(it["text"] for it in sent(line)))
     page = f"https://dashboard.assent.test/organizations/{company.slug}"
@@ -98,6 +106,8 @@ def test_slack_gets_a_text_for_each_event(line, company, world, now):
         "*Acme*: 12 findings opened\n• P2",
         "and 2 more",
         "|Scan> of shop (main) completed: 1 finding",
+        "|audit> of https://example.com/ failed: 1 finding, 1 new",
+        "|audit> of https://example.com/ was blocked (login)",
         f"*Acme*: <{page}/billing|100 credits are left>",
         "|deploy> was created",
         f"*Acme*: <{page}/members|an admin> joined",

@@ -1,6 +1,9 @@
 """/v1/webhook-endpoints: admins create, read, change, and delete endpoints, and deliveries are signed."""
 
+import io
 import json
+import re
+from typing import Any
 
 import pytest
 
@@ -9,6 +12,7 @@ from controlplane.platform.core import clock, keyring
 from controlplane.platform.core.settings import settings
 from tests.support.each import each
 from tests.support.endpoints import SECRET, URL, documented_verify, endpoint
+from tests.support.guides import text_of
 from tests.support.world import table_dump
 
 PATH = "/v1/webhook-endpoints"
@@ -230,3 +234,34 @@ def test_a_secret_that_no_key_opens_fails_visibly_until_it_is_rotated(line, comp
     sign_with(SECOND)
     line.tell()
     assert (line.deliveries(webhook)[0].log[-1].error, line.receiver.requests) == ("secret", [])
+
+
+def test_the_receiver_of_the_guide_accepts_signed_deliveries_only(line, company, monkeypatch, capsys):
+    endpoint(company)
+    line.tell()
+    _, body, headers = line.receiver.requests[-1]
+    code = "\n".join(re.findall(r"```(?:python|py receiver.py)\n(.*?)```", text_of("webhooks"), re.DOTALL))
+    names: dict[str, Any] = {"__name__": "receiver"}
+    exec(code, names)
+    monkeypatch.setenv("WEBHOOK_SECRET", SECRET)
+    monkeypatch.setattr("time.time", clock.now)
+    for sent, status, printed in ((body, b"204", "finding.opened\n"), (body + b" ", b"400", "")):
+        lines = [b"POST / HTTP/1.1", *(f"{name}: {value}".encode() for name, value in headers.items())]
+        connection = Connection(b"\r\n".join([*lines, f"Content-Length: {len(sent)}".encode(), b"", sent]))
+        capsys.readouterr()
+        names["Receiver"](connection, ("127.0.0.1", 1), None)
+        assert (connection.answer.split()[1], capsys.readouterr().out) == (status, printed)
+
+
+class Connection:
+    """A socket with one request."""
+
+    def __init__(self, request: bytes) -> None:
+        self._request = request
+        self.answer = b""
+
+    def makefile(self, *_: object) -> io.BytesIO:
+        return io.BytesIO(self._request)
+
+    def sendall(self, content: bytes) -> None:
+        self.answer += content

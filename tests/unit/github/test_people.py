@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from controlplane.code_host.github import connecting
-from controlplane.code_host.github.connecting import Person
+from controlplane.code_host.github.connecting import GrantedRepository, Person
 from controlplane.code_host.github.errors import (
     AccessLost,
     AppNotConfigured,
@@ -16,7 +16,6 @@ from controlplane.code_host.github.errors import (
     Refused,
 )
 from controlplane.code_host.github.transport import Response, Transport
-from controlplane.code_host.items import HostedRepository
 from controlplane.platform.core.settings import settings
 from tests.support.each import each
 
@@ -128,7 +127,7 @@ def test_the_app_is_installed_on_the_code_hosts_own_pages(api_url, page, monkeyp
     assert connecting.installation_url("x") == page
 
 
-def _granted(**described: Any) -> list[HostedRepository]:
+def _granted(**described: Any) -> list[GrantedRepository]:
     repository = {
         "id": 1,
         "owner": {"login": "acme"},

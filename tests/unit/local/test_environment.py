@@ -27,7 +27,7 @@ def test_no_other_aws_variable_remains_and_people_sign_in_at_the_local_address()
         "ORGANIZATIONS_PER_PERSON": "1000",
         "REJECTED_CREDENTIALS_PER_MINUTE": "1000",
         "SIGN_IN_ISSUER": "https://cognito-idp.eu-central-1.amazonaws.com/eu-central-1_Ab3",
-        "SIGN_IN_METADATA_URL": f"{CLOUD}/eu-central-1_Ab3/.well-known/openid-configuration",
+        "SIGN_IN_METADATA_URL": "http://127.0.0.1:3000/sign-in-stand-in/.well-known/openid-configuration",
         "SIGN_IN_CLIENT_ID": "client1",
     }
     assert {name: made[name] for name in expected} == expected

@@ -11,11 +11,10 @@ from unittest.mock import patch
 
 import httpx
 import pytest
-from typer.main import get_command
 
 import openassent
 from cli.tests.support.documented_service import DocumentedService
-from openassent_cli.main import app
+from cli.tests.support.shell import COMMAND, commands, is_group
 from scripts.openapi.texts import DOCUMENT
 from scripts.reference import calls
 from scripts.reference.samples import Samples
@@ -39,18 +38,6 @@ def _no_settings(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name)
 
 
-def leaves(command: Any) -> Iterator[Any]:
-    parts = getattr(command, "commands", None)
-    if parts is None:
-        yield command
-    else:
-        for part in parts.values():
-            yield from leaves(part)
-
-
-COMMAND_LINE: Any = get_command(app)
-
-
 @contextmanager
 def recorded() -> Iterator[list[dict[str, Any]]]:
     """Yields the parameters that commands get in the block, without their defaults. The commands do nothing."""
@@ -62,8 +49,9 @@ def recorded() -> Iterator[list[dict[str, Any]]]:
 
     # Other tests run the same commands.
     with ExitStack() as patches:
-        for leaf in leaves(COMMAND_LINE):
-            patches.enter_context(patch.object(leaf, "callback", record(leaf)))
+        for _, leaf in commands():
+            if not is_group(leaf):
+                patches.enter_context(patch.object(leaf, "callback", record(leaf)))
         yield found
 
 
@@ -72,7 +60,7 @@ def parsed(text: str) -> set[str]:
     name, *words = shlex.split(text.replace("\\\n", ""))
     assert name == "assent"
     with recorded() as found:
-        COMMAND_LINE.main(words, standalone_mode=False)
+        COMMAND.main(words, standalone_mode=False)
     (parameters,) = found
     values = [it for value in parameters.values() for it in (value if isinstance(value, list | tuple) else [value])]
     return {it for it in values if isinstance(it, str)}

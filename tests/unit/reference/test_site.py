@@ -43,14 +43,14 @@ class TestFiles:
         (tmp_path / "redoc.js").write_text("start();")
         files = build(json.dumps(SMALL), redoc=tmp_path / "redoc.js")
         names = {name for name in files if name.endswith((".css", ".js"))}
-        assert sorted(re.sub(r"[0-9a-f]{16}", "", name) for name in names) == ["script..js", "style..css"]
-        assert all(f'"docs/{name}"' in files["index.html"] for name in names)
+        assert sorted(re.sub(r"[0-9a-f]{16}", "", name) for name in names) == ["script..js", "search..js", "style..css"]
+        pages = files["index.html"] + files["reference.html"]
+        assert all(f'{name}"' in pages for name in names)
 
-    def test_without_npm_the_page_lists_the_operations_and_loads_no_script(self, tmp_path):
+    def test_without_npm_the_page_lists_the_operations_and_the_reference_loads_no_script(self, tmp_path):
         files_by_name = build(json.dumps(SMALL), redoc=tmp_path / "absent.js")
-        assert not [name for name in files_by_name if name.endswith(".js")]
-        assert "<script" not in files_by_name["index.html"]
-        assert '<a href="docs/getThing.md">Get a thing</a> <code>GET /v1/things</code>' in files_by_name["index.html"]
+        assert "<script" not in files_by_name["reference.html"]
+        assert '<a href="docs/getThing.md">Get a thing</a>' in files_by_name["index.html"]
 
     def test_the_documents_text_is_escaped_on_the_page(self):
         operation = {**OPERATION, "summary": "<script>alert(1)</script>"}

@@ -3,7 +3,8 @@
 from itertools import permutations
 from typing import Any
 
-from controlplane.findings.items import Evidence, InboxItem, RuntimeVendor, StatusChange, VendorDecision, merge_evidence
+from controlplane.findings.discoveries import merge_evidence
+from controlplane.findings.items import Evidence, InboxItem, RuntimeVendor, StatusChange, VendorDecision
 from controlplane.findings.vendors import VendorItem
 from controlplane.platform.table.stored import read_map
 

@@ -3,6 +3,7 @@
 import pytest
 
 from controlplane.api_keys.items import ApiKeyItem, KeySecretItem
+from controlplane.audits import items as audits
 from controlplane.code_host.items import Link, RepositoryItem
 from controlplane.feedback.store import ReportItem
 from controlplane.organizations.invitees import BlockItem
@@ -21,11 +22,11 @@ from controlplane.people.identities import IdentityItem, Subject
 from controlplane.people.token_families import TokenFamilyItem
 from controlplane.people.tokens import UserTokenItem
 from controlplane.people.users import UserItem
+from controlplane.platform.core import clock, ids
 from controlplane.platform.queues.deletion_items import DeletionItem
 from controlplane.platform.table.idempotency import RecordItem
 from controlplane.platform.table.keys import Key
 from controlplane.platform.table.stored import read_map
-from controlplane.projects.audits import AuditItem
 from controlplane.projects.items import ProjectItem
 from tests.support.each import each
 
@@ -88,7 +89,38 @@ AUDIT = {
     "auditId": "aud_01",
     "projectId": PROJECT["projectId"],
     "websiteId": "web_01",
+    "url": "https://example.com/",
+    "schedule": None,
+    "token": "4f",
     "createdAt": AT,
+}
+RUN_ID = f"run_{OWN}{LOCAL}"
+LATEST = {"runId": RUN_ID, "outcome": "failed", "at": AT}
+RUNS_ON = {"day": "2026", "started": 2}
+PROOF = {"proof": {"method": "dns", "at": AT}, "consentUrl": "https://c.example", "runsOn": RUNS_ON}
+RUN = {
+    "pk": PK,
+    "sk": f"AUDITRUN#{LOCAL}#aud_01#{LOCAL}",
+    "runId": RUN_ID,
+    "auditId": "aud_01",
+    "projectId": PROJECT["projectId"],
+    "websiteId": "web_01",
+    "url": "https://example.com/",
+    "trigger": "manual",
+    "status": "pending",
+    "claim": "9b1c",
+    "createdAt": AT,
+    **clock.expiry(400, ids.created_at(LOCAL)),
+}
+FOUND = {"id": "k:s", "kind": "k", "title": "T", "priority": "P1", "vendorId": "s", "itemId": f"inb_{OWN}{LOCAL}"}
+RESULT = {"outcome": "failed", "findings": [FOUND], "changes": {"newFindings": ["k:s"]}, "finishedAt": AT}
+VENDOR = {"vendorId": "s", "name": "S", "domain": "s.com", "category": None, "needsConsent": True, "aliasOf": None}
+VENDOR |= {"before": True, "refused": False, "accepted": True, "pages": ["https://example.com/"]}
+REPORT = {
+    **{name: RUN[name] for name in ("pk", "runId", "auditId", "projectId", "expiresAt")},
+    "sk": f"AUDITREPORT#{LOCAL}#aud_01#{LOCAL}",
+    "vendors": [VENDOR],
+    "visits": "H4sI",
 }
 ORG = {
     "pk": PK,
@@ -256,7 +288,16 @@ STORED = [
     (KeySecretItem, SECRET),
     (KeySecretItem, {**SECRET, "refusedFor": "29384756#org_2f"}),
     (KeySecretItem, {**SECRET, **LIMITS, "successor": KEY["keyId"]}),
-    (AuditItem, AUDIT),
+    (audits.AuditItem, AUDIT),
+    (
+        audits.AuditItem,
+        {**AUDIT, **PROOF, "schedule": "daily", "latestRun": LATEST, "activeRunId": RUN_ID, "findings": ["k:s"]},
+    ),
+    (audits.RunItem, RUN),
+    (audits.RunItem, {**RUN, **RESULT}),
+    (audits.RunItem, {**RUN, "status": "failed", "reason": {"code": "lost", "message": "It ended."}}),
+    (audits.ReportItem, REPORT),
+    (audits.ReportItem, {**REPORT, "picture": "/9j/"}),
     (OrganizationItem, ORG),
     (BillingItem, BILLING),
     (MemberItem, MEMBER),

@@ -10,6 +10,7 @@ import httpx
 
 from openassent._async import _operations
 from openassent._async._core import AsyncCore
+from openassent._async.audits import AsyncAudits
 from openassent._async.device import AsyncDevice
 from openassent._async.inbox import AsyncInbox
 from openassent._async.scans import AsyncScans
@@ -80,6 +81,7 @@ class AsyncAssent:
         self._core = core
         self.api_keys = _operations.AsyncApiKeys(core)
         self.audit_log = _operations.AsyncAuditLog(core)
+        self.audits = AsyncAudits(core)
         self.billing = _operations.AsyncBilling(core)
         self.consent_instances = _operations.AsyncConsentInstances(core)
         self.device = AsyncDevice(core)

@@ -18,11 +18,11 @@ class AsyncInbox(_operations.AsyncInbox):
         idempotency_key: str | None = None,
         dry_run: bool = False,
     ) -> Sequence[InboxItemResult]:
-        """Changes the status of up to 100 findings, each on its own. Some can fail while others succeed.
+        """Changes up to 100 findings, each on its own. Some can fail while others succeed.
 
         Returns the item or the error of each change, in the same order.
         """
-        items = [it.model_dump(mode="json", by_alias=True, exclude_none=True) for it in changes]
+        items = [it.model_dump(mode="json", by_alias=True, exclude_unset=True) for it in changes]
         organization_id = self._organization(organization_id)
         call = create(
             "/v1/inbox",

@@ -43,13 +43,13 @@ class AsyncScans(_operations.AsyncScans):
                 on_progress(found)
             if found.status in _ENDED:
                 return found
-            await _pause(_POLL_SECONDS - (monotonic() - began), deadline)
+            await pause(_POLL_SECONDS - (monotonic() - began), deadline)
 
     async def _started(
         self, scan: str | Scan | ScanDetail | ScanStarted | ScanStarting | ScanNotStarted, deadline: float | None
     ) -> str:
         while isinstance(scan, ScanStarting):
-            await _pause(scan.retry_after_seconds, deadline)
+            await pause(scan.retry_after_seconds, deadline)
             scan = await self.request(scan.preparation_id, repository_id=scan.repository_id)
         if isinstance(scan, ScanNotStarted):
             raise ScanStartFailed(scan.error.message, code=scan.error.code)
@@ -58,8 +58,8 @@ class AsyncScans(_operations.AsyncScans):
         return scan if isinstance(scan, str) else scan.id
 
 
-async def _pause(seconds: float, deadline: float | None) -> None:
+async def pause(seconds: float, deadline: float | None, what: str = "scan") -> None:
     """Sleeps. Raises WaitTimedOut if that would exceed the deadline."""
     if deadline is not None and monotonic() + seconds > deadline:
-        raise WaitTimedOut("The scan hasn't ended in time. It continues.")
+        raise WaitTimedOut(f"The {what} hasn't ended in time. It continues.")
     await sleep_async(max(0.0, seconds))

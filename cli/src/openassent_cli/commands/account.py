@@ -6,22 +6,22 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from openassent_cli import profiles
-from openassent_cli.commands.shared import ask
-from openassent_cli.invocation import checked_url, command, invocation, note
+from openassent_cli.commands.shared import Group, ask
+from openassent_cli.finding import chosen_slug
+from openassent_cli.invocation import checked_url, invocation, note
 from openassent_cli.output import ago, counted, done, show
 from openassent_cli.problems import Exit, Problem
 from openassent_cli.profiles import DEFAULT, Profile
 
 if TYPE_CHECKING:
-    from openassent.models import DeviceCode
+    from openassent import Assent
+    from openassent.models import CallingCredential, DeviceCode, MemberUser
 
 
-def register(app: typer.Typer) -> None:
-    """Adds the commands to the program itself: they have no group."""
-    for function in (login, logout, whoami):
-        app.command()(command(function))
+app = Group()
 
 
+@app.add("login", "assent login --base-url https://api.assent.example", "assent login --profile staging --no-browser")
 def login(
     scope: Annotated[
         list[str] | None, typer.Option("--scope", help="A scope to ask for; repeatable. All of them by default.")
@@ -43,26 +43,30 @@ def login(
     address = given.base_url or (stored and stored.base_url) or ask("the address of the service", "--base-url")
     base_url = checked_url(address)
 
+    dashboard = None
+
     def show_code(code: "DeviceCode") -> None:
+        nonlocal dashboard
+        dashboard = code.verification_uri.removesuffix("/device")
         note(f"Your code is {code.user_code}.")
+        note(f"Approve it at {code.verification_uri_complete}")
         if browser and open_browser(code.verification_uri_complete):
-            note("Compare it with the code in your browser, and approve it there.")
-        else:
-            note(f"Open {code.verification_uri} and enter it.")
+            note("The page should open in your browser. It must show the same code.")
 
     with given.anonymous(base_url) as client:
         token = sign_in(client, base_url, scope, show_code)
     store = credentials.store()
     with profiles.locked(f"tokens-{name}"):
         store.save(name, tokens_of(token))
-    kept = replace(stored, base_url=base_url) if stored and stored.base_url == base_url else Profile(base_url)
-    profiles.save(name, kept)
+    organization = stored.organization if stored and stored.base_url == base_url else None
+    profiles.save(name, Profile(base_url, organization, dashboard))
     with replace(given, profile=name, base_url=base_url).client() as signed_in:
         me = signed_in.me.get()
     note(f"The tokens are in {store.place}.")
     done(me, f"You are signed in to {base_url}, with {counted(len(me.organizations), 'organization')}.")
 
 
+@app.add("logout")
 def logout() -> None:
     """Revoke this profile's tokens, and forget them."""
     from openassent_cli.session import revoke  # noqa: PLC0415
@@ -78,23 +82,35 @@ def logout() -> None:
     done({"revoked": was_signed_in}, "You are signed out." if was_signed_in else "You weren't signed in.")
 
 
+@app.add("whoami")
 def whoami() -> None:
     """Show who you are, and what your credential may do."""
     given = invocation()
     with given.client() as client:
         me = client.me.get()
+        person = None if given.json else _person(client, me)
+    settings = given.settings()
     principal = me.principal
-    key_id = getattr(principal, "key_id", None)
-    expires_at = getattr(principal, "expires_at", None)
     show(
         me,
         [
-            ("Service", given.settings().base_url),
-            ("Profile", None if given.api_key else given.profile_name),
-            ("User", None if key_id else getattr(principal, "user_id", None)),
-            ("API key", key_id),
-            ("Expires", ago(expires_at) if expires_at else None),
+            ("Name", person and person.name),
+            ("Email", person and person.email),
+            ("User", principal.user_id),
+            ("API key", principal.key_id),
+            ("Expires", ago(principal.expires_at) if principal.expires_at else None),
+            ("Organization", chosen_slug(me, settings.organization) or "none"),
             ("Organizations", [f"{it.slug} ({it.role})" for it in me.organizations] or "none"),
+            ("Service", settings.base_url),
+            ("Profile", None if given.api_key else given.profile_name),
             ("Scopes", sorted(me.scopes)),
         ],
     )
+
+
+def _person(client: "Assent", me: "CallingCredential") -> "MemberUser | None":
+    """Returns the person's name and address from a list of members, if the credential may read one."""
+    if me.principal.user_id is None or not me.organizations or "members.read" not in me.scopes:
+        return None
+    members = client.members.list(organization_id=me.organizations[0].id)
+    return next((it.user for it in members if it.user.id == me.principal.user_id), None)

@@ -7,6 +7,7 @@ from urllib.parse import parse_qsl
 
 import typer
 
+from openassent_cli.commands.shared import Group
 from openassent_cli.finding import organization_id
 from openassent_cli.invocation import invocation, note
 from openassent_cli.output import print_json
@@ -16,6 +17,7 @@ from openassent_cli.problems import Exit, Problem
 if TYPE_CHECKING:
     from openassent import Assent
 
+app = Group()
 _ORGANIZATION = "{org}"
 
 
@@ -27,6 +29,12 @@ class Method(StrEnum):
     DELETE = "DELETE"
 
 
+@app.add(
+    "api",
+    "assent api GET /v1/billing",
+    "assent api GET /v1/audit-log --paginate",
+    "assent api POST /v1/api-keys --field name=CI",
+)
 def api(
     *,
     method: Annotated[

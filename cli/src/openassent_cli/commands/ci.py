@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from openassent_cli import git
-from openassent_cli.commands.shared import Priority
+from openassent_cli.commands.shared import Group, Priority
 from openassent_cli.finding import repository_id
 from openassent_cli.invocation import invocation, note
 from openassent_cli.output import print_json
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from openassent.models import Issue
     from openassent_analysis.findings import Finding
 
+app = Group()
 # A code host's event may arrive later than the pipeline that it started.
 _SECONDS_UNTIL_SCAN = 120
 _SECONDS_BETWEEN_LOOKS = 10
@@ -48,13 +49,14 @@ class Outcome:
         return [it for it in self.new if it[0] <= threshold]
 
 
+@app.add("ci", "assent ci", "assent ci --local --base main --sarif assent.sarif")
 def ci(
     *,
     repo: Annotated[
         str | None, typer.Option(help="The repository, by ID or owner/name. The remote's by default.")
     ] = None,
     fail_on: Annotated[
-        Priority, typer.Option(help="Exit with 3 if a new finding is at least this urgent.")
+        Priority, typer.Option(metavar="PRIORITY", help="Exit with 3 if a new finding is at least this urgent.")
     ] = Priority.P1,
     sarif_file: Annotated[Path | None, typer.Option("--sarif", help="Write SARIF to this file.")] = None,
     summary_file: Annotated[
@@ -122,7 +124,8 @@ def _local(base: str | None) -> Outcome:
     folder = git.root(Path()) or Path()
     with FileProgress() as progress:
         known = None
-        if reference := base or _base_of_merge_request(folder):
+        reference = base or _base_of_merge_request(folder)
+        if reference and git.has(folder, "HEAD"):  # in a repository without commits, everything is new
             with git.checked_out(folder, reference) as tree:
                 earlier = scan_folder(tree, on_progress=progress.update).findings
                 known = read_baseline(it.as_dict() for it in earlier)

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from openassent_cli.commands.shared import Excluded, Included, OnlyRules
-from openassent_cli.invocation import console, invocation, note
+from openassent_cli.commands.shared import Excluded, Group, Included, OnlyRules
+from openassent_cli.invocation import console, in_terminal, invocation, note
 from openassent_cli.output import counted, print_json
 from openassent_cli.printable import printable, printable_line
 from openassent_cli.problems import Exit
@@ -16,9 +16,11 @@ if TYPE_CHECKING:
     from openassent_analysis.working_tree import ReportedFinding
     from openassent_cli.edits import EditedFolder
 
+app = Group()
 _STYLES = {"+": "green", "-": "red", "@": "cyan", " ": "", "\\": "dim"}
 
 
+@app.add("fix", "assent fix", "assent fix web --apply")
 def fix(
     path: Annotated[Path, typer.Argument(help="The folder to fix.")] = Path(),
     *,
@@ -81,13 +83,13 @@ def _show(folder: "EditedFolder", diff: str, *, applied: bool) -> None:
 
 
 def _print_diff(diff: str) -> None:
-    terminal = console()
-    if not terminal.is_terminal:
+    if not in_terminal():
         # Files may contain bytes that aren't UTF-8.
         typer.get_binary_stream("stdout").write(diff.encode(errors="surrogateescape"))
         return
     from rich.text import Text  # noqa: PLC0415 (see `extras`)
 
+    terminal = console()
     for line in diff.splitlines():
         terminal.print(Text(printable(line), style=_STYLES.get(line[:1], "bold")), soft_wrap=True)
 

@@ -35,7 +35,7 @@ def list_keys(limit: Limit = DEFAULT_LIMIT) -> None:
         )
 
 
-@app.add("create")
+@app.add("create", "assent key create deploy --scope projects.read --expires-in 90d")
 def create(
     *,
     name: Annotated[str, typer.Argument(help="The key's name.")],

@@ -4,10 +4,14 @@ from typing import Annotated
 
 import typer
 
+from openassent_cli.commands.shared import Group
 from openassent_cli.invocation import invocation, note
 from openassent_cli.problems import NotSignedIn
 
+app = Group()
 
+
+@app.add("mcp")
 def mcp(
     read_only: Annotated[bool, typer.Option("--read-only", help="Offer no tool that changes anything.")] = False,
 ) -> None:

@@ -1,16 +1,13 @@
 """`assent member`: the members of the organization."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from openassent_cli.commands.shared import DEFAULT_LIMIT, DryRun, Group, Limit, Yes, confirm
+from openassent_cli.finding import member_of
 from openassent_cli.invocation import invocation
 from openassent_cli.output import done, show_list
-from openassent_cli.problems import Exit, Problem
-
-if TYPE_CHECKING:
-    from openassent import Assent
 
 app = Group()
 Member = Annotated[str, typer.Argument(metavar="MEMBER", help="The member's ID or email address.")]
@@ -46,7 +43,7 @@ def set_role(
 ) -> None:
     """Change a member's role."""
     with invocation().client() as client:
-        changed = client.members.update(_member_id(client, member), role=role, dry_run=dry_run)
+        changed = client.members.update(member_of(client, member).id, role=role, dry_run=dry_run)
         done(changed, f"{member} {'would be' if dry_run else 'is now'} {role}.")
 
 
@@ -54,14 +51,7 @@ def set_role(
 def remove(member: Member, yes: Yes = False, dry_run: DryRun = False) -> None:
     """Remove a member from the organization."""
     with invocation().client() as client:
-        found = _member_id(client, member)
+        found = member_of(client, member).id
         if not dry_run:
             confirm(f"Remove {member} from the organization?", yes=yes)
         done(client.members.delete(found, dry_run=dry_run), f"{'Would remove' if dry_run else 'Removed'} {member}.")
-
-
-def _member_id(client: "Assent", wanted: str) -> str:
-    found = [it.id for it in client.members.list() if wanted in {it.id, it.user.id, it.user.email}]
-    if not found:
-        raise Problem(f"There is no member {wanted}.", "`assent member list` lists them.", Exit.NOT_FOUND)
-    return str(found[0])

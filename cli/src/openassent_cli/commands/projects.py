@@ -52,7 +52,7 @@ def show_project(project: Name) -> None:
     )
 
 
-@app.add("create")
+@app.add("create", "assent project create Shop --region eu-central --website shop.example.com")
 def create(
     name: Annotated[str, typer.Argument(help="The project's name.")],
     region: Annotated[str, typer.Option(help="Where its configuration is served: `assent api GET /v1/regions`.")],

@@ -45,7 +45,7 @@ def list_repositories(limit: Limit = DEFAULT_LIMIT) -> None:
         )
 
 
-@app.add("link")
+@app.add("link", "assent repo link acme/shop shop --pull-requests")
 def link(
     *,
     repository: Repository,

@@ -1,8 +1,6 @@
 """`assent scan`: code-audit scans, on the service and on this machine."""
 
-import sys
 from collections.abc import Callable, Iterable
-from contextlib import nullcontext, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -22,7 +20,7 @@ from openassent_cli.commands.shared import (
 )
 from openassent_cli.finding import project_id, repository_id
 from openassent_cli.invocation import invocation, note
-from openassent_cli.output import done, print_json, show, show_list
+from openassent_cli.output import done, print_json, show, show_list, written_to
 from openassent_cli.problems import Exit, Problem
 from openassent_cli.progress import FileProgress, ScanProgress
 from openassent_cli.reports import Format
@@ -60,7 +58,7 @@ def list_scans(
         )
 
 
-@app.add("start")
+@app.add("start", "assent scan start acme/shop --wait")
 def start(
     repo: Annotated[str, typer.Argument(metavar="REPOSITORY", help="The repository's ID, or owner/name.")],
     project: Annotated[str | None, typer.Option(help="Which of its projects: ID, slug, or name.")] = None,
@@ -139,11 +137,18 @@ def unlock(scan: Scan, yes: Yes = False, dry_run: DryRun = False) -> None:
         done(unlocked, f"{'Would unlock' if dry_run else 'Unlocked'} {scan}.")
 
 
-@app.add("local")
+@app.add(
+    "local",
+    "assent scan local",
+    "assent scan local web --changed-since main --fail-on P1",
+    "assent scan local --format sarif --output findings.sarif",
+)
 def local(
     path: Annotated[Path, typer.Argument(help="The folder to scan.")] = Path(),
     *,
-    form: Annotated[Format, typer.Option("--format", "-f", help="How to print the findings.")] = Format.TEXT,
+    form: Annotated[
+        Format, typer.Option("--format", "-f", metavar="FORMAT", help="text, json, sarif, or github.")
+    ] = Format.TEXT,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write the findings to this file instead.")
     ] = None,
@@ -156,7 +161,9 @@ def local(
     changed_since: Annotated[
         str | None, typer.Option(metavar="REF", help="Only findings in files that differ from this commit or branch.")
     ] = None,
-    fail_on: Annotated[Priority | None, typer.Option(help="Exit with 3 if a finding is at least this urgent.")] = None,
+    fail_on: Annotated[
+        Priority | None, typer.Option(metavar="PRIORITY", help="Exit with 3 if a finding is at least this urgent.")
+    ] = None,
 ) -> None:
     """Scan a folder on this machine: offline, without an account."""
     # Imported here, because the analysis takes a third of a second to import.
@@ -169,7 +176,7 @@ def local(
         report = scan_folder(
             path, selection=selection, baseline=known, changed_since=changed_since, on_progress=progress.update
         )
-    with output.open("w", encoding="utf-8") if output else nullcontext(sys.stdout) as file, redirect_stdout(file):
+    with written_to(output):
         if invocation().json or form is Format.JSON:
             print_json(report.as_json())  # also what --baseline reads
         else:

@@ -4,10 +4,11 @@ import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+from openassent_cli.help import MORE, PlainCommand, PlainGroup
 from openassent_cli.invocation import command
 from openassent_cli.printable import printable_line
 from openassent_cli.problems import Exit, Problem
@@ -44,9 +45,14 @@ class Priority(StrEnum):
 class Group(typer.Typer):
     """A group of commands. Each of them has the options of every command."""
 
-    def add(self, name: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-        """Adds a command. Returns the function unchanged."""
-        register = self.command(name)
+    def __init__(self, cls: type[PlainGroup] = PlainGroup, **options: Any) -> None:
+        super().__init__(cls=cls, **options, no_args_is_help=True, add_completion=False, rich_markup_mode=None)
+
+    def add(self, name: str, *examples: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+        """Adds a command. Returns the function unchanged. examples: command lines that its help shows."""
+        lines = "".join(f"\n  {it}" for it in examples)
+        epilog = f"\b\nExamples:{lines}\n\n{MORE}" if examples else MORE
+        register = self.command(name, cls=PlainCommand, epilog=epilog)
 
         def added(function: Callable[..., None]) -> Callable[..., None]:
             register(command(function))

@@ -1,5 +1,6 @@
 """`assent vendor`: the vendors that were detected on a project's websites and in its code."""
 
+from enum import StrEnum
 from typing import Annotated
 
 import typer
@@ -7,11 +8,21 @@ import typer
 from openassent_cli.commands.projects import Name
 from openassent_cli.commands.shared import DEFAULT_LIMIT, DryRun, Group, Limit
 from openassent_cli.finding import project_id
-from openassent_cli.invocation import invocation
-from openassent_cli.output import done, show_list
+from openassent_cli.invocation import invocation, note
+from openassent_cli.output import counted, done, print_json, show_list
+from openassent_cli.printable import printable, printable_line
 
 app = Group()
 Vendor = Annotated[str, typer.Argument(help="The vendor's ID.")]
+
+
+class TableFormat(StrEnum):
+    HTML = "html"
+    MARKDOWN = "markdown"
+    JSON = "json"
+
+
+Format = Annotated[TableFormat, typer.Option("--format", help="The format of the table.")]
 
 
 @app.add("list")
@@ -31,6 +42,25 @@ def list_vendors(project: Name, limit: Limit = DEFAULT_LIMIT) -> None:
             limit=limit,
             empty="No vendors were seen on this project.",
         )
+
+
+@app.add("table")
+def table(project: Name, form: Format = TableFormat.MARKDOWN) -> None:
+    """Print the approved vendors with their cookies, as a table for the project's privacy page."""
+    with invocation().client() as client:
+        found = client.vendors.privacy_table(project_id(client, project))
+    if invocation().json or form is TableFormat.JSON:
+        print_json(found)
+        return
+    typer.echo(printable(found.html if form is TableFormat.HTML else found.markdown), nl=False)
+    left_out = {
+        "without a decision": found.undecided,
+        "ignored, but found": found.ignored,
+        "approved, but not found": found.unseen,
+    }
+    for reason, names in left_out.items():
+        if names:
+            note(f"Not in the table: {counted(len(names), 'vendor')} {reason} ({printable_line(', '.join(names))}).")
 
 
 @app.add("approve")

@@ -1,13 +1,15 @@
-"""Findings for people: where, what, the code, and how to fix it."""
+"""Findings for people: what, where, the code, and how to fix it.
+
+The worst are last, where a terminal stops. Texts that several findings share are printed once.
+"""
 
 from collections import Counter
-
-from rich.text import Text
+from collections.abc import Sequence
 
 from openassent_analysis.working_tree import ReportedFinding
 from openassent_cli.invocation import invocation, note
 from openassent_cli.local import LocalReport
-from openassent_cli.output import counted, print_code, print_text
+from openassent_cli.output import by_priority, counted, heading, print_code, print_text
 from openassent_cli.printable import printable, printable_line
 
 # Of pygments, by extension. Everything else is markup.
@@ -20,23 +22,31 @@ _LANGUAGES = {
     "yaml": "yaml",
 }
 _SUPPRESSED_BY = {"comment": "comments", "rule": "rules that are off", "vendor": "accepted vendors"}
-_STYLES = {"P0": "bold white on red", "P1": "bold red", "P2": "bold yellow", "P3": "bold blue"}
 
 
 def print_report(report: LocalReport) -> None:
     """Prints the findings on standard output, and a summary on standard error."""
+    alike: dict[object, list[ReportedFinding]] = {}
     for reported in report.findings:
-        _print_finding(reported)
+        alike.setdefault(_said(reported), []).append(reported)
+    for group in reversed(alike.values()):
+        _print_findings(group)
     for it in report.notes:
         note(f"{printable_line(report.path_in_tree(it.path))}:{it.line}: {printable_line(it.text)}")
     note(summary(report))
 
 
+def _said(reported: ReportedFinding) -> object:
+    """Returns everything that is printed of a finding except its place."""
+    finding, fix = reported.finding, reported.fix
+    texts = (finding.rule_id, finding.priority, finding.confidence, finding.title, finding.description)
+    return (*texts, finding.remediation, fix and (fix.summary if fix.edits else fix.code))
+
+
 def summary(report: LocalReport) -> str:
     """Returns the counts in a sentence or three."""
     count, files = len(report.findings), counted(report.analyzed, "file")
-    kinds = Counter(it.finding.priority for it in report.findings)
-    detail = ", ".join(f"{number} {priority}" for priority, number in sorted(kinds.items()))
+    detail = by_priority(it.finding.priority for it in report.findings)
     new = "new " if report.baseline_count is not None else ""
     found = counted(count, f"{new}finding")
     parts = [f"{found} ({detail}) in {files}." if count else f"No {new}findings in {files}."]
@@ -60,16 +70,22 @@ def _language(path: str) -> str:
     return _LANGUAGES.get(path.rpartition(".")[2].lower(), "html")
 
 
-def _print_finding(reported: ReportedFinding) -> None:
+def _print_findings(group: Sequence[ReportedFinding]) -> None:
+    """Prints findings of which only the places differ."""
+    from rich.text import Text  # noqa: PLC0415 (takes long to import, and a clean folder doesn't need it)
+
+    reported = group[0]
     finding = reported.finding
-    place = finding.location
-    style = _STYLES.get(finding.priority, "bold")
-    heading = Text.assemble((f" {finding.priority} ", style), " ", (printable_line(finding.title), "bold"))
-    if finding.confidence != "high":
-        heading.append(f"  ({finding.confidence} confidence)", style="dim")
-    print_text(heading)
-    print_text(Text(f"{printable_line(place.path)}:{place.start_line}:{place.start_column}", style="cyan"))
-    print_code(place.snippet, _language(place.path), place.start_line)
+    title = heading(finding.priority, finding.title)
+    notes = [] if finding.confidence == "high" else [f"{finding.confidence} confidence"]
+    if len(group) > 1:
+        notes.append(counted(len(group), "place"))
+    if notes:
+        title.append(f"  ({', '.join(notes)})", style="dim")
+    print_text(title)
+    for place in (it.finding.location for it in group):
+        print_text(Text(f"{printable_line(place.path)}:{place.start_line}:{place.start_column}", style="cyan"))
+        print_code(place.snippet, _language(place.path), place.start_line)
     print_text(Text(printable(finding.description)), indent=2)
     print_text(Text(f"Fix: {printable(finding.remediation)}", style="green"), indent=2)
     if reported.fix and reported.fix.edits:

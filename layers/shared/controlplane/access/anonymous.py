@@ -10,6 +10,9 @@ from controlplane.platform.http.client_address import network_of
 from controlplane.platform.http.reader import RequestReader
 from controlplane.platform.table import rate
 
+# Stands for all addresses in the key of a counter.
+_ALL = "all"
+
 
 @dataclass(frozen=True, slots=True)
 class AnonymousCaller(Caller):
@@ -26,12 +29,14 @@ class Anonymous(CallerRequirements[AnonymousCaller]):
     per_minute: the requests per minute allowed for one address.
     enabled: whether the route is enabled. If not, it responds like an unknown path.
     dialects: formats supported in addition to JSON in the envelope, by media type.
+    per_minute_in_all: the requests per minute allowed for all addresses together. None: no such limit.
     """
 
     counter: str
     per_minute: int
     enabled: Callable[[], bool] = lambda: True
     dialects: Mapping[str, Dialect] = field(default_factory=dict)
+    per_minute_in_all: int | None = None
 
     def select_dialect(self, request: RequestReader) -> Dialect | None:
         if not self.enabled():
@@ -43,6 +48,11 @@ class Anonymous(CallerRequirements[AnonymousCaller]):
 
     def check(self, caller: AnonymousCaller) -> None:
         """Counts the request. Raises RateLimited beyond the limit, and Throttled if it can't be counted."""
-        counted = rate.count_address(self.counter, network_of(caller.address), self.per_minute)
+        self._count(network_of(caller.address), self.per_minute)
+        if self.per_minute_in_all is not None:
+            self._count(_ALL, self.per_minute_in_all)
+
+    def _count(self, counted_for: str, limit: int) -> None:
+        counted = rate.count_address(self.counter, counted_for, limit)
         if counted.hits > counted.limit:
             raise RateLimited(counted.resets_at - int(clock.now()))

@@ -31,7 +31,7 @@ from controlplane.platform.core.roles import RANK, Role
 from controlplane.platform.core.settings import settings
 from controlplane.platform.core.urls import dashboard_base_url
 from controlplane.platform.http.callers import Caller, CallerRequirements, Dialect
-from controlplane.platform.http.reader import RequestReader, parse_pairs
+from controlplane.platform.http.reader import MAX_FORM_BYTES, RequestReader, parse_pairs
 from controlplane.platform.table.parallel import reading
 
 _FORM_TYPE = "application/x-www-form-urlencoded"
@@ -45,14 +45,19 @@ _SALT_LENGTH = 16
 
 
 class SignedOut(Unauthorized):
-    """The page requires a signed-in session. `target` is the requested path with its query, `method` the method."""
+    """The page requires a signed-in session. `target` is the requested path with its query, `method` the method.
+
+    may_follow_form: whether a page of this origin sent the request with a query, as a form does, or the redirect after
+    one.
+    """
 
     message = "Your session has ended. Sign in again."
 
-    def __init__(self, method: str, target: str) -> None:
+    def __init__(self, method: str, target: str, *, may_follow_form: bool) -> None:
         super().__init__()
         self.method = method
         self.target = target
+        self.may_follow_form = may_follow_form
 
 
 class ForeignForm(Forbidden):
@@ -175,26 +180,23 @@ class WebSession(Caller):
 class RequiresSession(CallerRequirements[WebSession]):
     """Requirements of a page.
 
-    dialect: renders the page's errors.
+    dialect: renders the page's errors. None: only a request that prefers HTML gets a page.
     signed_in: whether the page requires a session. If not, an expired session is ignored.
     role: the least role in the organization whose slug is in the path. None: the page isn't an organization's.
-    form: whether the page accepts a form, which must then contain the session's CSRF token.
+    form: whether the page accepts a form. If it requires a session, the form must contain the session's CSRF token.
     counted: a rate limit per client address, for requests that no session counts.
-    negotiated: whether only a request that accepts HTML gets a page. Any other gets the API's format.
-    most_fields: the largest number of fields that the form can have.
+    most_fields, most_bytes: the limits of the form.
     """
 
-    dialect: Dialect
+    dialect: Dialect | None
     signed_in: bool = True
     role: Role | None = None
     form: bool = False
     counted: Anonymous | None = None
-    negotiated: bool = False
     most_fields: int = 32
+    most_bytes: int = MAX_FORM_BYTES
 
-    def select_dialect(self, request: RequestReader) -> Dialect | None:
-        if self.negotiated and "text/html" not in request.headers.get("accept", ""):
-            return None
+    def select_dialect(self, request: RequestReader) -> Dialect | None:  # noqa: ARG002
         return self.dialect
 
     def identify(self, request: RequestReader) -> WebSession:
@@ -211,7 +213,8 @@ class RequiresSession(CallerRequirements[WebSession]):
             self.counted.check(AnonymousCaller(session.address))
         self._authenticate(session)
         if session.access is None and self.signed_in:
-            raise SignedOut(request.method, request.target)
+            is_own = request.headers.get("sec-fetch-site") == "same-origin"
+            raise SignedOut(request.method, request.target, may_follow_form=is_own and bool(session.query))
         return session
 
     def check(self, session: WebSession) -> None:
@@ -222,8 +225,8 @@ class RequiresSession(CallerRequirements[WebSession]):
         if session.access is not None:
             check_rate(session.access.principal, session.access.counted)
         if self.form:
-            session.form = _read_form(session.media_type, session.body, self.most_fields)
-            if not _is_form_token(session.form.get(FORM_TOKEN, ""), session.secret):
+            session.form = _read_form(session.media_type, session.body, self.most_fields, self.most_bytes)
+            if self.signed_in and not _is_form_token(session.form.get(FORM_TOKEN, ""), session.secret):
                 raise ForeignForm
 
     @property
@@ -313,12 +316,12 @@ def _read_cookies(header: str) -> dict[str, str]:
     return {name: value for name, _, value in pairs}
 
 
-def _read_form(media_type: str, body: bytes, most_fields: int) -> dict[str, str]:
+def _read_form(media_type: str, body: bytes, most_fields: int, most_bytes: int) -> dict[str, str]:
     """Returns the form's fields. Raises UnsupportedMediaType, UnreadableForm."""
     if media_type != _FORM_TYPE:
         raise UnsupportedMediaType("This address only accepts the form of its page. Open the page, and send that form.")
     try:
-        pairs = parse_pairs(body, most_fields)
+        pairs = parse_pairs(body, most_fields, most_bytes)
     except ValueError:
         raise UnreadableForm from None
     form = dict(pairs)

@@ -10,6 +10,7 @@ from contextlib import suppress
 from typing import Any, NamedTuple, Self
 
 from controlplane.api_keys.items import ApiKeyItem
+from controlplane.audits.items import AuditItem, RunItem
 from controlplane.code_host import installations, repositories
 from controlplane.code_host.repositories import NotLinked, UnknownRepository
 from controlplane.feedback import store as feedback
@@ -33,8 +34,8 @@ from controlplane.scans.failures import fail_deleted
 from controlplane.scans.items import RequestItem, ScanItem
 
 _PAGE = 100
-# Two legs each, in transactions of at most 100.
-_PAIRS = 45
+# Up to three legs each, in transactions of at most 100.
+_AT_ONCE = 30
 
 
 class Subject(NamedTuple):
@@ -123,11 +124,11 @@ def remove_scans(subject: Subject, after: str | None) -> str | None:
 
 
 def remove_inbox_items(subject: Subject, after: str | None) -> str | None:
-    """Deletes inbox items, each with any open attempt to create its issue."""
+    """Deletes inbox items, each with any open attempt to create its issue, and the end of its dismissal."""
     page = subject.page(keys.INBOX_PREFIX, after)
     own = subject.own(page)
-    for start in range(0, len(own), _PAIRS):
-        _delete_items(subject, own[start : start + _PAIRS])
+    for start in range(0, len(own), _AT_ONCE):
+        _delete_items(subject, own[start : start + _AT_ONCE])
     return page.next_sk
 
 
@@ -142,6 +143,8 @@ def _delete_items(subject: Subject, items: list[dict[str, Any]]) -> None:
         for item in items:
             legs[item["itemId"]] = Delete(_key(item), when, values)
             legs[f"attempt at {item['itemId']}"] = Delete(keys.issue_attempt(item["itemId"]))
+            if item.get("dismissedUntil"):
+                legs[f"end of {item['itemId']}"] = Delete(keys.snooze(item["dismissedUntil"], item["itemId"]))
         try:
             table.transact(legs, Unrecorded.CLEANUP)
         except LegFailed as failure:
@@ -176,6 +179,15 @@ def remove_vendors(subject: Subject, after: str | None) -> str | None:
     """Deletes the project's vendors, with their decisions."""
     page = subject.page(keys.vendor_prefix(ProjectId.stored(subject.subject_id).local), after)
     _delete(page.items)
+    return page.next_sk
+
+
+def remove_audit_runs(subject: Subject, after: str | None) -> str | None:
+    """Deletes the runs of website audits, each with its report and the entry that watches it."""
+    project_id = ProjectId.parse(subject.subject_id)
+    page = subject.page(keys.audit_run_prefix(project_id.local if project_id else ""), after)
+    runs = map(RunItem.from_item, page.items)
+    table.delete_all((key for run in runs for key in (run.watch_key, run.report_key, run.key)), Unrecorded.CLEANUP)
     return page.next_sk
 
 
@@ -276,6 +288,15 @@ def release_installations(subject: Subject, after: str | None) -> str | None:
     return page.next_sk
 
 
+def remove_audits(subject: Subject, after: str | None) -> str | None:
+    """Deletes website audits with the entries of their schedules."""
+    page = subject.page(keys.AUDIT_PREFIX, after)
+    entries = (AuditItem.from_item(item).schedule_key for item in page.items)
+    table.delete_all((key for key in entries if key), Unrecorded.CLEANUP)
+    _delete(page.items)
+    return page.next_sk
+
+
 def remove_reports(subject: Subject, after: str | None) -> str | None:
     """Deletes the feedback that was sent with the organization's API keys."""
     return feedback.delete_reports_of(subject.organization_id, after)
@@ -312,6 +333,7 @@ OF_PROJECT: tuple[Step, ...] = (
     remove_inbox_items,
     remove_links,
     remove_vendors,
+    remove_audit_runs,
     remove_slugs,
 )
 OF_REPOSITORY: tuple[Step, ...] = (
@@ -331,6 +353,8 @@ OF_ORGANIZATION: tuple[Step, ...] = (
     remove_inbox_items,
     remove_repositories,
     release_installations,
+    remove_audits,
+    remove_audit_runs,
     remove_reports,
     remove_everything_else,
     # Last, because the steps before it end scans, which has entries.

@@ -3,7 +3,7 @@
 import json
 import re
 import string
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any, NamedTuple
 
@@ -36,9 +36,12 @@ _KINDS = {
     "MAILS": "email",
     "MAILTO": "email address",
     "IDEMPOTENCY": "kept answer",
+    "COMMENTER": "comment",
 }
 # The person's own items, exported whole. From all others, only attributes that name the person are exported.
 _PERSONAL_KINDS = _KINDS.keys() - {"UC", "IDEMPOTENCY"}
+# A finding can have 400 KB, of which an export contains little.
+_FINDINGS_AT_ONCE = 20
 # Exported in addition to the attributes that name the person.
 _CONTEXT_FIELDS = {"statusAt", "decidedAt", "createdAt", "requestedAt", "at"}
 # Secrets are stored only as digests. Neither digests nor values derived from them belong in a file.
@@ -87,17 +90,29 @@ def _has_word(text: str, address: str) -> bool:
 
 
 def export_own(user_id: str) -> dict[str, Any]:
-    """Returns the person's items that are found by key, as one document without secrets.
+    """Returns the person's items that are found by key, as one document without secrets, and their comments on findings
+    of their organizations.
 
-    Records of organizations that name the person aren't part of it, because finding them takes a search of the table.
+    Other records of organizations that name the person aren't part of it, because finding them takes a search of the
+    table.
     """
     items, email = _list_own_items(user_id)
     subject = Subject(user_id, email)
+    commented = [Key(item["pk"], item["sk"]) for item in items if kind_of(item) == "COMMENTER"]
     return {
         "userId": user_id,
         "exportedAt": clock.timestamp(),
-        "items": [document(subject, item) for item in items],
+        "items": [*(document(subject, item) for item in items), *_list_commented(subject, commented)],
     }
+
+
+def _list_commented(subject: Subject, commented: list[Key]) -> Iterator[dict[str, Any]]:
+    """Yields the parts that name the person of those findings that still have a comment of theirs."""
+    for start in range(0, len(commented), _FINDINGS_AT_ONCE):
+        wanted = [keys.commented_item(key) for key in commented[start : start + _FINDINGS_AT_ONCE]]
+        for item in table.batch_get(wanted):
+            if item is not None and any(it["by"] == subject.user_id for it in item.get("comments", ())):
+                yield document(subject, item)
 
 
 def _list_own_items(user_id: str) -> tuple[list[dict[str, Any]], str | None]:
@@ -117,23 +132,22 @@ def _list_own_items(user_id: str) -> tuple[list[dict[str, Any]], str | None]:
         if item["sk"].startswith(keys.ISSUER_PREFIX)
         for digest in item["identities"]
     ]
-    wanted += [
-        keys.member(item["organizationId"], user_id)
-        for item in account
-        if item["sk"].startswith(keys.MEMBERSHIP_PREFIX)
-    ]
+    joined = [item["organizationId"] for item in account if item["sk"].startswith(keys.MEMBERSHIP_PREFIX)]
+    wanted += [keys.member(it, user_id) for it in joined]
     reports = [located for item in others[-1] if (located := feedback.find_keys(item["sk"]))]
     wanted += [key for located in reports for key in located]
     address = normalize_email(email) if email else None
     wanted += [keys.user_email(address)] if address else []
     addressed = [keys.invitee_pk(address), keys.mail_address_pk(address)] if address else []
-    found, of_address = read_both(lambda: _find(wanted), lambda: read_each(_list_partition, addressed))
+    prefix = keys.commenter_prefix(user_id)
+    listed = [*((pk, "") for pk in addressed), *((keys.organization_pk(it), prefix) for it in joined)]
+    found, more = read_both(lambda: _find(wanted), lambda: read_each(lambda it: _list_partition(*it), listed))
     _add_texts(found, reports)
-    return [*account, *found.values(), *(item for items in (*others, *of_address) for item in items)], email
+    return [*account, *found.values(), *(item for items in (*others, *more) for item in items)], email
 
 
-def _list_partition(pk: str) -> list[dict[str, Any]]:
-    return list(table.query(pk, consistent=True).items)
+def _list_partition(pk: str, prefix: str = "") -> list[dict[str, Any]]:
+    return list(table.query(pk, prefix=prefix, consistent=True).items)
 
 
 def _find(wanted: list[Key]) -> dict[Key, dict[str, Any]]:
@@ -155,8 +169,9 @@ def document(subject: Subject, item: Item) -> dict[str, Any]:
         with suppress(feedback.UnknownReport):
             fields = feedback.get_report(item["reference"]).fields
             item = {**{name: item[name] for name in item if name != "detached"}, **fields}
-    if "history" in item:
-        item = {**item, "history": [entry for entry in item["history"] if entry.get("by") == subject.user_id]}
+    for texts in ("history", "comments"):  # omit those of other people
+        if texts in item:
+            item = {**item, texts: [entry for entry in item[texts] if entry.get("by") == subject.user_id]}
     context = {"pk", "sk", *_CONTEXT_FIELDS}
     if item.get("statusBy") == subject.user_id:  # omit the reason if another person wrote it
         context.add("statusReason")

@@ -153,7 +153,7 @@ def forget_uses(vendor: VendorItem, repository_id: RepositoryId) -> None:
         with suppress(ConditionFailed):
             table.update(Update(key, change, when, {**kept, **read}), Unrecorded.CLEANUP)
         return
-    alone = f"{when} AND attribute_not_exists(#state) AND attribute_not_exists(#inboxItemId)"
+    alone = f"{when} AND attribute_not_exists(#state) AND attribute_not_exists(#revision)"
     _withdraw(vendor, Update(key, change, alone, {**kept, **read}) if kept else Delete(key, alone, read))
 
 

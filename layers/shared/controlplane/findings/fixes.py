@@ -1,8 +1,8 @@
 """Fixes of findings: edits of the project's files, which are shown as a diff, or code to paste."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Self
 
 
 class Edit(NamedTuple):
@@ -41,6 +41,12 @@ class Fix(NamedTuple):
     code: str
     packages: tuple[str, ...] = ()
     edits: tuple[Edit, ...] = ()
+
+    @classmethod
+    def of(cls, found: Sequence[Any]) -> Self:
+        """Returns the fix with the values of an analysis's fix, or of its JSON."""
+        summary, language, code, packages, edits = found
+        return cls(summary, language, code, tuple(packages), tuple(Edit(*it) for it in edits))
 
     @property
     def diff_lines(self) -> list[DiffLine]:

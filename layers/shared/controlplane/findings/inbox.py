@@ -3,32 +3,31 @@
 A changed item moves to the front of the lists. So its status, version, time, and position in both indexes are written
 together, only by `update_leg`. The indexes serve only lists; no decision is based on them.
 
-If many items are changed at once, each is a change of its own, with its own outcome: in one transaction, one stale
-version would undo the others. A version is derived from the former version and the request, so a repeated change
-recognizes itself, and repeating all of them after a failure completes them.
+A version is derived from the former version and the request, so a repeated change recognizes itself.
 """
 
 import hashlib
 import secrets
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
-from controlplane.findings.items import MOST_FORMER, InboxItem, RuntimeVendor, Status, StatusChange, to_former
-from controlplane.platform.core import clock
+from controlplane.findings import conversations
+from controlplane.findings.changes import Change, told_by, transact_and_tell
+from controlplane.findings.items import MOST_FORMER, Assignee, InboxItem, RuntimeVendor, Status, StatusChange, to_former
+from controlplane.organizations import store as organizations
+from controlplane.platform.core import clock, ids
 from controlplane.platform.core.actions import Action
 from controlplane.platform.core.clock import expiry
-from controlplane.platform.core.errors import ApiError, Conflict, NotFound
+from controlplane.platform.core.errors import Conflict, NotFound
 from controlplane.platform.core.ids import InboxItemId
 from controlplane.platform.core.settings import settings
-from controlplane.platform.queues import events
-from controlplane.platform.queues.events import EventName
 from controlplane.platform.queues.outbox import Entry
 from controlplane.platform.table import keys
 from controlplane.platform.table.keys import Index
-from controlplane.platform.table.legs import Record, set_expression
-from controlplane.platform.table.parallel import read_each
-from controlplane.platform.table.table import Leg, LegFailed, Put, Recorded, Update, table
+from controlplane.platform.table.legs import set_expression
+from controlplane.platform.table.stored import to_map
+from controlplane.platform.table.table import Delete, Leg, LegFailed, Put, Recorded, Update, table
 
 
 class UnknownItem(NotFound):
@@ -40,6 +39,41 @@ class StaleVersion(Conflict):
 
     def __init__(self, current: InboxItem) -> None:
         super().__init__(details={"currentVersion": current.version, "currentStatus": current.status})
+
+
+class NotAssignable(Conflict):
+    """The user isn't a member of the organization, or no longer is."""
+
+    message = "Assign the finding to a member of the organization."
+    fixed_details: ClassVar = {"reason": "not_a_member"}
+
+
+# Keeps an item's assignee.
+KEPT = ""
+
+
+class ItemChange(NamedTuple):
+    """A person's change of an item: its status, with a reason, its assignee, or both.
+
+    status: None keeps it. until: when a dismissed item opens again, in the format of `clock.timestamp`.
+    assignee: the ID of a member, None to remove it, or KEPT.
+    """
+
+    status: Status | None = None
+    reason: str | None = None
+    until: str | None = None
+    assignee: str | None = KEPT
+
+    def is_done(self, item: InboxItem) -> bool:
+        """Returns whether the item is as wanted. Reads the assignee's membership if the item has that assignee."""
+        if self.status is not None and (self.status, self.until) != (item.status, item.dismissed_until):
+            return False
+        current = item.assignee
+        if self.assignee == KEPT or (current is None and self.assignee is None):
+            return True
+        if current is None or current.user_id != self.assignee:
+            return False
+        return conversations.with_assignees([item])[0].assignee is not None
 
 
 # The attributes for the author and the reason of the status.
@@ -61,7 +95,7 @@ def list_items(organization_id: str, status: Status | None, limit: int, after: s
 
     Eventually consistent. An item that changes during pagination moves to the front, which has already been read. The
     others keep their positions, so each is returned once. Takes a second round trip if the page has a runtime finding
-    whose vendor is too long for its position.
+    without a vendor, or whose vendor is too long for its position.
     """
     page = read_positions(organization_id, status, limit, after)
     return page._replace(items=complete(page.items))
@@ -98,7 +132,7 @@ def _list_of(organization_id: str, status: Status | None) -> tuple[str, Index]:
 
 
 def complete(items: list[InboxItem], *, with_code: bool = False) -> list[InboxItem]:
-    """Adds the vendors of runtime findings that are too long for a position.
+    """Adds the vendors of runtime findings that their positions lack.
 
     with_code: also add the repositories and vendors of code findings and advisories, which no position carries.
     """
@@ -146,48 +180,81 @@ def change_status(
 ) -> InboxItem:
     """Sets the status if the item still has the version, and returns the item. Raises StaleVersion, UnknownItem.
 
-    until: the time from which on a dismissed item opens again if it is found, in the format of `clock.timestamp`.
-    If version and status are the current ones, nothing changes. The new version is derived from the old one and the
-    request, so a retry after a lost response finds its own change and succeeds. An old version never recurs.
+    until: when a dismissed item opens again, in the format of `clock.timestamp`.
     """
-    next_version = _derive_version(item.item_id, version, status, user_id, reason=reason, until=until)
-    is_same = (item.version, item.status, item.dismissed_until) == (version, status, until)
-    if item.version == next_version or is_same:
+    return change_item(item, ItemChange(status, reason, until), version, user_id)
+
+
+def change_item(
+    item: InboxItem, wanted: ItemChange, version: str, user_id: str, *, announces: bool = True
+) -> InboxItem:
+    """Changes the item if it still has the version, and returns it.
+
+    If it has the version and is as wanted, nothing changes. The new version is derived from the old one and the
+    request, so a retry after a lost response finds its own change and succeeds. An old version never recurs. Another
+    person to whom the item is assigned gets an email, unless the caller `announces` the changes of many items at once.
+    Raises StaleVersion, UnknownItem, NotAssignable.
+    """
+    next_version = _derive_version(item, wanted, version, user_id)
+    if item.version == next_version or (item.version == version and wanted.is_done(item)):
         return item
     if item.version != version:
         raise StaleVersion(item)
-    change = status_leg(item, status, next_version, user_id, reason, until=until)
-    record = Recorded(
-        Action.INBOX_CHANGE_STATUS,
-        item.organization_id,
-        item.item_id,
-        item.title,
-        before={"status": item.status},
-        after={"status": status, **({"until": until} if until else {})},
-    )
+    change = change_leg(item, wanted, next_version, user_id)
+    legs: dict[str, Leg] = {"item": change}
+    if wanted.until:
+        legs["end"] = Put({**keys.snooze(wanted.until, item.item_id)._asdict(), "itemId": item.item_id})
+    if wanted.assignee:
+        legs["assignee"] = _assignee_check(item, wanted.assignee)
+        told = {wanted.assignee} - {user_id} if announces else ()
+        legs |= conversations.announce(item.item_id, next_version[:16], told)
     entries = told_by([Change(item.item_id, change, item.status)])
     try:
-        table.transact({"item": change, **{entry.key.sk: entry.leg for entry in entries}}, record)
+        table.transact({**legs, **{entry.key.sk: entry.leg for entry in entries}}, _recorded(item, wanted))
     except LegFailed as failure:
+        if failure.leg == "assignee":
+            raise NotAssignable from None
         if failure.item is None:
             raise UnknownItem from None
         current = InboxItem.from_item(failure.item)
         if current.version != next_version:
             raise StaleVersion(current) from None
         return current
-    return _with_status(item, change.values)
+    return _after(item, change.values)
 
 
-def _with_status(item: InboxItem, values: Mapping[str, Any]) -> InboxItem:
-    """Returns the item after a person's change of its status, whose values were written."""
+def _assignee_check(item: InboxItem, user_id: str) -> Leg:
+    if not ids.is_root(ids.USER, user_id):
+        raise NotAssignable
+    return organizations.role_check(user_id, item.organization_id, "member")
+
+
+def _recorded(item: InboxItem, wanted: ItemChange) -> Recorded:
+    before: dict[str, Any] = {}
+    after: dict[str, Any] = {}
+    if wanted.status is not None:
+        before["status"] = item.status
+        after |= {"status": wanted.status, **({"until": wanted.until} if wanted.until else {})}
+    if wanted.assignee != KEPT:
+        before["assignee"] = item.assignee.user_id if item.assignee else None
+        after["assignee"] = wanted.assignee
+    action = Action.INBOX_ASSIGN if wanted.status is None else Action.INBOX_CHANGE_STATUS
+    return Recorded(action, item.organization_id, item.item_id, item.title, before, after)
+
+
+def _after(item: InboxItem, values: Mapping[str, Any]) -> InboxItem:
+    """Returns the item after a person's change of it, whose values were written."""
+    assignee = values.get("assignee", KEPT)
+    kept = item.assignee if assignee == KEPT else assignee and Assignee(assignee["userId"], assignee["since"])
+    changed = replace(item, version=values["version"], updated_at=values["updatedAt"], assignee=kept)
+    if "status" not in values:
+        return changed
     until = values.get("dismissedUntil")
     by, reason = values["statusBy"], values["statusReason"]
     current = StatusChange(values["status"], values["statusAt"], by, reason, until=until)
     return replace(
-        item,
+        changed,
         status=values["status"],
-        version=values["version"],
-        updated_at=values["updatedAt"],
         status_reason=values["statusReason"],
         resolved_by=None,
         dismissed_until=until,
@@ -195,8 +262,10 @@ def _with_status(item: InboxItem, values: Mapping[str, Any]) -> InboxItem:
     )
 
 
-def _derive_version(*request: str, reason: str | None, until: str | None) -> str:
-    parts = [*request, "-" if reason is None else "=" + reason, *([until] if until else [])]
+def _derive_version(item: InboxItem, wanted: ItemChange, version: str, user_id: str) -> str:
+    parts = [item.item_id, version, wanted.status or "", user_id]
+    parts += ["-" if wanted.reason is None else "=" + wanted.reason, *([wanted.until] if wanted.until else [])]
+    parts += [] if wanted.assignee == KEPT else [f"@{wanted.assignee or ''}"]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
 
 
@@ -205,70 +274,75 @@ def new_version() -> str:
 
 
 def update_leg(
-    item_id: InboxItemId,
+    item: InboxItem,
     version: str,
     status: Status | None = None,
     *,
-    vendor: RuntimeVendor | None = None,
-    path: str | None = None,
-    history: Sequence[StatusChange] = (),
-    fields: Mapping[str, Any] | None = None,
+    fields: Mapping[str, Any],
     when: str,
     values: Mapping[str, Any] | None = None,
 ) -> Update:
     """Returns a user-visible change of an item, as a write or a leg of a transaction.
 
-    status: the new status; None keeps the current one, and the reason for it. vendor: that of a runtime finding, which
-    lists show. path: the file of a code finding, which the pages search. history: the item's history, which the current
-    status then becomes part of. fields: further attributes to set. when, values: the condition.
+    item: as it was read, with the vendor, the file, and the assignee that its position in the lists is to have.
+    status: the new status; None keeps the current one, and the reason for it. A new one makes the current one part of
+    the history. fields: further attributes to set. when, values: the condition.
     """
-    former = {"history": to_former(history)} if history and status is not None else {}
+    former = {"history": to_former(item.history)} if item.history and status is not None else {}
     reasons = dict.fromkeys(_REASONS) if status is not None else {}
     changed = {
         **reasons,
         **former,
-        **(fields or {}),
-        **list_attributes(item_id, status, vendor, path),
+        **fields,
+        **list_attributes(item.item_id, status, item.runtime_vendor, item.path, item.assignee),
         "version": version,
     }
     change = set_expression(changed)
     if status is not None and "expiresAt" not in changed:
         change += " REMOVE #expiresAt"  # only resolved items expire
-    return Update(keys.inbox_item(*item_id.location), change, when, {**changed, **(values or {})})
+    return Update(keys.inbox_item(*item.item_id.location), change, when, {**changed, **(values or {})})
 
 
-def status_leg(
-    item: InboxItem,
-    status: Status,
-    version: str,
-    user_id: str,
-    reason: str | None = None,
-    *,
-    until: str | None = None,
-) -> Update:
-    """Returns a person's change of the status, on the condition that the item is as it was read.
+def change_leg(item: InboxItem, wanted: ItemChange, version: str, user_id: str | None) -> Update:
+    """Returns a change of an item by a person, if any, on the condition that the item is as it was read.
 
-    version: the new one. until: see `change_status`.
+    version: the new one.
     """
+    fields: dict[str, Any] = {}
+    if wanted.status is not None:
+        fields |= {"statusReason": wanted.reason, "statusBy": user_id, "dismissedUntil": wanted.until}
+    assignee = item.assignee
+    if wanted.assignee != KEPT:
+        assignee = Assignee(wanted.assignee, clock.timestamp()) if wanted.assignee else None
+        fields["assignee"] = to_map(assignee) if assignee else None
     return update_leg(
-        item.item_id,
+        replace(item, assignee=assignee),
         version,
-        status,
-        vendor=item.runtime_vendor,
-        path=item.path,
-        history=item.history,
-        fields={"statusReason": reason, "statusBy": user_id, "dismissedUntil": until},
+        wanted.status,
+        fields=fields,
         when="#version = :expected",
         values={"expected": item.version},
     )
 
 
+def reopen(item: InboxItem, until: str) -> list[Entry]:
+    """Opens an item whose dismissal ends now. Returns the messages to send. Raises LegFailed if it was changed."""
+    wanted = ItemChange("open", "Its dismissal has ended.")
+    change = Change(item.item_id, change_leg(item, wanted, new_version(), None), item.status)
+    end = Delete(keys.snooze(until, item.item_id))
+    return transact_and_tell([change], {"end": end}, _recorded(item, wanted))
+
+
 def list_attributes(
-    item_id: InboxItemId, status: Status | None, vendor: RuntimeVendor | None, path: str | None
+    item_id: InboxItemId,
+    status: Status | None,
+    vendor: RuntimeVendor | None,
+    path: str | None,
+    assignee: Assignee | None,
 ) -> dict[str, Any]:
     """Returns the attributes for a change now: its time, the index keys, and the new status, if any."""
     now = clock.timestamp()
-    attributes: dict[str, Any] = {"updatedAt": now, keys.INBOX.sk: order_of(now, item_id, vendor, path)}
+    attributes: dict[str, Any] = {"updatedAt": now, keys.INBOX.sk: order_of(now, item_id, vendor, path, assignee)}
     if status is not None:
         attributes |= {
             "status": status,
@@ -279,90 +353,14 @@ def list_attributes(
     return attributes
 
 
-def order_of(updated_at: str, item_id: InboxItemId, vendor: RuntimeVendor | None, path: str | None) -> str:
+def order_of(
+    updated_at: str,
+    item_id: InboxItemId,
+    vendor: RuntimeVendor | None,
+    path: str | None,
+    assignee: Assignee | None,
+) -> str:
     """Returns an item's position in the lists, with the vendor of a runtime finding, or the file of a code finding."""
     texts = vendor.to_texts() if vendor else (path,) if path else ()
-    return keys.inbox_order(updated_at, item_id.local, *texts)
-
-
-# Events
-
-
-class Change(NamedTuple):
-    """A write that publishes or changes an item, and the status of the item as it was read, or None if it was new."""
-
-    item_id: InboxItemId
-    leg: Put | Update
-    former: str | None
-
-    @property
-    def event(self) -> EventName | None:
-        """The event that the write is."""
-        status = (self.leg.item if isinstance(self.leg, Put) else self.leg.values).get("status")
-        if status in {None, self.former}:
-            return None
-        if status == "open":
-            return "finding.opened"
-        return "finding.resolved" if status == "resolved" and self.former is not None else None
-
-
-def told_by(changes: Iterable[Change]) -> list[Entry]:
-    """Returns the messages about findings of one organization that the changes open or resolve, at most 25 of them."""
-    found: dict[EventName, list[InboxItemId]] = {}
-    for change in changes:
-        if change.event is not None:
-            found.setdefault(change.event, []).append(change.item_id)
-    return [events.entry(item_ids[0].organization_id, event, *item_ids) for event, item_ids in found.items()]
-
-
-def transact_and_tell(changes: Sequence[Change], legs: Mapping[str, Leg], record: Record) -> list[Entry]:
-    """Writes the changes, in a transaction with `legs`, which come first, and with the messages about them.
-
-    At most 25 changes. The leg of a change has the item's id as its name. Returns the messages, which the caller can
-    send, or leave to the sweep. Raises LegFailed.
-    """
-    entries = told_by(changes)
-    told = {entry.key.sk: entry.leg for entry in entries}
-    table.transact({**legs, **{change.item_id: change.leg for change in changes}, **told}, record)
-    return entries
-
-
-class Outcome(NamedTuple):
-    """The result for one finding. item: as it is now, or None if it doesn't exist anymore. failure: why it was kept.
-
-    is_changed: False if it had the wanted status before, so that there is nothing to undo.
-    """
-
-    item: InboxItem | None
-    failure: ApiError | None = None
-    is_changed: bool = False
-
-
-def change_each(
-    versions: Mapping[InboxItemId, str],
-    items: Mapping[str, InboxItem],
-    change: Callable[[InboxItem, str], InboxItem],
-) -> list[Outcome]:
-    """Changes each item that still has its version. Each has its own outcome, in the same order.
-
-    items: those that exist, by ID. change: changes an item with a version in a transaction of its own. It raises
-    StaleVersion, UnknownItem, or another ApiError. A failure of the table is raised after all others have ended:
-    repeating the changes completes them, because each recognizes its own.
-    """
-
-    def change_one(item_id: InboxItemId) -> Outcome:
-        item, version = items.get(item_id), versions[item_id]
-        if item is None:
-            return Outcome(None, UnknownItem())
-        try:
-            changed = change(item, version)
-            return Outcome(changed, is_changed=changed.version != version)
-        except StaleVersion as failure:
-            # It changed before it was read, or after that.
-            return Outcome(item if item.version != version else get_item(item_id), failure)
-        except UnknownItem as failure:
-            return Outcome(None, failure)
-        except ApiError as failure:
-            return Outcome(item, failure)
-
-    return read_each(change_one, versions)
+    assigned = (assignee.user_id, assignee.since) if assignee else ()
+    return keys.inbox_order(updated_at, item_id.local, *texts, assignee=assigned)

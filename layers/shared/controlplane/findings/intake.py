@@ -7,17 +7,18 @@ reduced to origin and path.
 An advisory is stored only as an inbox item. A detection is stored as a vendor of the project, with its finding.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, NamedTuple, Self
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, AwareDatetime, Field, StrictBool, StringConstraints, TypeAdapter, model_validator
+from pydantic import AfterValidator, AwareDatetime, Field, StrictBool, StringConstraints, model_validator
 from pydantic_core import PydanticCustomError
 
-from controlplane.findings import inbox, publications
-from controlplane.findings.inbox import Change
-from controlplane.findings.items import Discovery, Evidence, RuntimeVendor, merge_evidence
+from controlplane.findings import publications
+from controlplane.findings.changes import Change, transact_and_tell
+from controlplane.findings.discoveries import Discovery, merge_evidence
+from controlplane.findings.items import Evidence, RuntimeVendor
 from controlplane.findings.vendors import VendorItem, VendorState
 from controlplane.organizations import store as organizations
 from controlplane.organizations.store import UnknownOrganization
@@ -42,7 +43,7 @@ MOST_ADDRESSES = 20
 _LABEL = "[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?"
 
 
-def _bare(address: str) -> str:
+def bare(address: str) -> str:
     """Returns the address without query and fragment, which may identify a person.
 
     Raises ValueError if it has credentials or no host.
@@ -65,11 +66,12 @@ def _of_organization(text: str) -> str:
     return text
 
 
+ProjectText = Annotated[str, AfterValidator(_of_project)]
 Line = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=4_000)]
 # Published unchanged, because its query may identify a page or a document.
 Reference = Annotated[str, StringConstraints(pattern=r"^https?://[^\s]+$", max_length=2_000)]
-Address = Annotated[Reference, AfterValidator(_bare)]
+Address = Annotated[Reference, AfterValidator(bare)]
 # RFC 3339 with an offset. Times before the product existed are rejected as bogus.
 Moment = Annotated[AwareDatetime, Field(strict=True, ge=datetime(2020, 1, 1, tzinfo=UTC))]
 
@@ -85,7 +87,7 @@ class RuntimeVendorDetection(Message):
     """
 
     kind: Literal["runtime-vendor-detection"] = "runtime-vendor-detection"
-    project_id: Annotated[str, AfterValidator(_of_project)]
+    project_id: ProjectText
     vendor_id: str = Field(pattern=r"^[a-z0-9._-]{1,100}$")
     name: Line
     domain: str = Field(max_length=253, pattern=rf"^{_LABEL}(\.{_LABEL})*$")
@@ -135,7 +137,7 @@ class Advisory(Message):
 
     kind: Literal["advisory"] = "advisory"
     organization_id: Annotated[str, AfterValidator(_of_organization)]
-    project_id: Annotated[str, AfterValidator(_of_project)] | None = None
+    project_id: ProjectText | None = None
     advisory_id: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:-]{0,99}$")
     title: Line
     summary: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=1_000)] | None = None
@@ -168,11 +170,6 @@ class Advisory(Message):
         )
 
 
-type Finding = RuntimeVendorDetection | Advisory
-
-ACCEPTED: TypeAdapter[Finding] = TypeAdapter(Annotated[RuntimeVendorDetection | Advisory, Field(discriminator="kind")])
-
-
 def publish_advisory(advisory: Advisory) -> list[Entry]:
     """Publishes the advisory as a new item, or replaces its earlier edition. Returns the messages to send.
 
@@ -199,7 +196,7 @@ def publish_advisory(advisory: Advisory) -> list[Entry]:
             after={"edition": discovery.observed_at},
         )
         try:
-            return inbox.transact_and_tell([change], around, record)
+            return transact_and_tell([change], around, record)
         except LegFailed as failure:
             errors = {"organization": UnknownOrganization, "project": UnknownProject}
             raise failure.mapped(errors, WriteConflict) from None
@@ -230,7 +227,7 @@ def record_detection(detection: RuntimeVendorDetection) -> list[Entry]:
             return []
         try:
             leg = changes[0].leg if changes else None
-            return inbox.transact_and_tell(changes, legs, _recorded(detection, leg))
+            return transact_and_tell(changes, legs, _recorded(detection, leg))
         except LegFailed as failure:
             if failure.leg == "project" and failure.item is None:
                 raise _unknown(project_id) from None
@@ -259,6 +256,35 @@ def _recorded(detection: RuntimeVendorDetection, finding: Leg | None) -> Record:
     )
 
 
+class Sighting(NamedTuple):
+    """A detection of a vendor, with the vendor as it was read, if it exists, and what the detection changes of it.
+
+    evidence: that of all its detections. It outlives a finding that expires.
+    """
+
+    vendor: VendorItem | None
+    evidence: tuple[Evidence, ...]
+    changes: Mapping[str, Any]
+    configured: ConfiguredVendor
+    leg: Update
+
+
+def see(detection: RuntimeVendorDetection, item: Mapping[str, Any] | None, finding: str | None = None) -> Sighting:
+    """Returns what the detection changes of its vendor. item: the vendor. finding: the id of the detection's finding.
+
+    The leg fails if a decision or a detection was stored since the vendor was read.
+    """
+    vendor = VendorItem.from_item(item) if item else None
+    page = f"A page that loads {detection.domain}"
+    seen = [Evidence(page, url, seen_at=detection.at) for url in detection.seen_on]
+    evidence = merge_evidence([*(vendor.evidence if vendor else ()), *seen])
+    observed = _observed(detection, evidence, vendor) | ({"inboxItemId": finding} if finding else {})
+    changes = {name: value for name, value in observed.items() if not item or (name, value) not in item.items()}
+    configured = read_map(ConfiguredVendor, {**(item or {}), **changes})
+    key = keys.vendor(*ProjectId.stored(detection.project_id).location, detection.vendor_id)
+    return Sighting(vendor, evidence, changes, configured, _if_unchanged(key, vendor, changes))
+
+
 def _detection(
     detection: RuntimeVendorDetection,
     project: ProjectItem,
@@ -269,40 +295,35 @@ def _detection(
 
     The change of the finding is separate.
     """
-    vendor = VendorItem.from_item(item) if item else None
-    page = f"A page that loads {detection.domain}"
-    seen = [Evidence(page, url, seen_at=detection.at) for url in detection.seen_on]
-    # The vendor's evidence outlives a finding that expires.
-    evidence = merge_evidence([*(vendor.evidence if vendor else ()), *seen])
-    discovery = detection.as_discovery(evidence, vendor.state if vendor else None)
-    observed = _observed(detection, discovery, vendor)
-    changes = {name: value for name, value in observed.items() if not item or (name, value) not in item.items()}
+    sighting = see(detection, item, detection.as_discovery().item_id)
+    vendor = sighting.vendor
+    discovery = detection.as_discovery(sighting.evidence, vendor.state if vendor else None)
     # A detection after consent may be of another page, so an open finding of an approved vendor stays as it is.
     stays = discovery.settled and vendor is not None and vendor.state == "approved"
     is_kept = stays and existing_finding is not None and existing_finding["status"] == "open"
     finding = None if is_kept else publications.publish_leg(discovery, existing_finding)
     if finding is None and existing_finding:
         finding = publications.evidence_leg(discovery, existing_finding)
-    if not changes and finding is None:
+    if not sighting.changes and finding is None:
         return {}, []
-    shown = read_map(ConfiguredVendor, {**(item or {}), **changes})
     legs: dict[str, Leg] = {
-        "project": vendors_leg(project, project.with_vendors(shown)),
-        "vendor": _if_unchanged(keys.vendor(*project.project_id.location, detection.vendor_id), vendor, changes),
+        "project": vendors_leg(project, project.with_vendors(sighting.configured)),
+        "vendor": sighting.leg,
     }
     if finding is None:
         return legs, []
     return legs, [Change(discovery.item_id, finding, existing_finding["status"] if existing_finding else None)]
 
 
-def _observed(detection: RuntimeVendorDetection, discovery: Discovery, vendor: VendorItem | None) -> dict[str, Any]:
+def _observed(
+    detection: RuntimeVendorDetection, evidence: Sequence[Evidence], vendor: VendorItem | None
+) -> dict[str, Any]:
     """Returns the vendor's attributes that follow from the detection and from earlier ones."""
     at = detection.at
     attributes: dict[str, Any] = {
         "vendorId": detection.vendor_id,
         "projectId": detection.project_id,
-        "inboxItemId": discovery.item_id,
-        "evidence": [piece.to_map() for piece in discovery.evidence],
+        "evidence": [piece.to_map() for piece in evidence],
         "firstSeenAt": min(vendor.first_seen_at or at, at) if vendor else at,
     }
     if vendor is not None and vendor.last_seen_at is not None and at <= vendor.last_seen_at:

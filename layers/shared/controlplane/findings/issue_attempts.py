@@ -40,7 +40,7 @@ from controlplane.platform.queues.sweep_runs import SweepRun
 from controlplane.platform.table import keys
 from controlplane.platform.table.keys import Key
 from controlplane.platform.table.legs import Check, Delete, Leg, Put, Recorded, Unrecorded, Update, present
-from controlplane.platform.table.retry import ConditionFailed, LegFailed, StoreError
+from controlplane.platform.table.retry import ConditionFailed, LegFailed, StoreError, WriteConflict, retry_on_conflict
 from controlplane.platform.table.stored import SPARSE, StoredItem, to_map
 from controlplane.platform.table.table import QueryPage, table
 
@@ -247,35 +247,41 @@ def complete(
     marker: str | None,
     issue: GithubIssue,
     repository_id: RepositoryId | None = None,
-    path: str | None = None,
 ) -> None:
     """Records the issue on the item and ends the attempt in any state, because the issue exists.
 
     marker: the marker of the attempt that created it; None if a person reports the issue, which ends any attempt.
     repository_id: the issue's repository, so that the item says when the issue is closed.
-    path: the item's, which its position in the lists carries.
     Raises IssueExists if the item already has an issue, which it keeps, and AttemptChanged if another attempt is
     pending or the item doesn't exist.
     """
     ends = Delete(keys.issue_attempt(item_id))
     if marker is not None:
         ends = Delete(ends.key, "attribute_not_exists(pk) OR #marker = :marker", {"marker": marker})
-    recorded = inbox.update_leg(
-        item_id,
-        inbox.new_version(),
-        path=path,
-        fields={"githubIssue": to_map(issue)},
-        when="attribute_exists(pk) AND attribute_not_exists(#githubIssue)",
-    )
-    try:
-        table.transact(
-            {"item": recorded, "attempt": ends, **_opened(repository_id, issue.number, item_id)},
-            _recorded(Action.ISSUE_RECORD, item_id, {"number": issue.number, "url": issue.url}),
+
+    def record() -> None:
+        existing = table.get(keys.inbox_item(*item_id.location))
+        if existing is None:
+            raise AttemptChanged
+        item = InboxItem.from_item(existing)
+        recorded = inbox.update_leg(
+            item,
+            inbox.new_version(),
+            fields={"githubIssue": to_map(issue)},
+            when="#version = :read AND attribute_not_exists(#githubIssue)",
+            values={"read": item.version},
         )
-    except LegFailed as failure:
-        if failure.leg == "item" and failure.item is not None:
-            raise IssueExists from None
-        raise AttemptChanged from None
+        try:
+            table.transact(
+                {"item": recorded, "attempt": ends, **_opened(repository_id, issue.number, item_id)},
+                _recorded(Action.ISSUE_RECORD, item_id, {"number": issue.number, "url": issue.url}),
+            )
+        except LegFailed as failure:
+            if failure.leg != "item" or failure.item is None:
+                raise AttemptChanged from None
+            raise (IssueExists if failure.item.get("githubIssue") else WriteConflict) from None
+
+    retry_on_conflict(record, "the item")
 
 
 # 4. The user's request reads the outcome

@@ -2,11 +2,14 @@
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import batched
 from typing import Any
 
 from controlplane.findings import inbox
-from controlplane.findings.items import LISTED, Discovery, InboxItem, Resolution, Status, resolved_by
+from controlplane.findings.changes import Change, transact_and_tell
+from controlplane.findings.discoveries import LISTED, Discovery, Resolution, resolved_by
+from controlplane.findings.items import InboxItem, Status
 from controlplane.platform.core.ids import InboxItemId
 from controlplane.platform.queues import events
 from controlplane.platform.queues.outbox import Entry
@@ -41,7 +44,7 @@ def _publish_batch(batch: Sequence[Discovery]) -> list[Entry]:
             write = publish_leg(discovery, existing)
             if write is None:
                 continue
-            change = inbox.Change(discovery.item_id, write, existing["status"] if existing else None)
+            change = Change(discovery.item_id, write, existing["status"] if existing else None)
             if change.event is None:
                 _write(write)
             else:
@@ -62,9 +65,9 @@ def _write(write: Put | Update) -> None:
         raise WriteConflict from None  # or the response to our own write was lost
 
 
-def _transact(told: Sequence[inbox.Change]) -> list[Entry]:
+def _transact(told: Sequence[Change]) -> list[Entry]:
     try:
-        return inbox.transact_and_tell(told, {}, Unrecorded.PUBLICATION)
+        return transact_and_tell(told, {}, Unrecorded.PUBLICATION)
     except LegFailed:
         raise WriteConflict from None
 
@@ -76,12 +79,13 @@ def refresh_status(discovery: Discovery) -> list[Entry]:
 
 def withdraw(item_id: InboxItemId, resolution: Resolution) -> list[Entry]:
     """Resolves an open or accepted item that announces something, unless a later scan has announced it again."""
+    return _change_existing(item_id, lambda existing: withdraw_leg(existing, resolution))
 
-    def leg_of(existing: Mapping[str, Any]) -> Update | None:
-        is_due = existing["status"] in {"open", "accepted"} and existing["observedAt"] <= resolution.observed_at
-        return _resolve(existing, resolution) if is_due else None
 
-    return _change_existing(item_id, leg_of)
+def withdraw_leg(existing: Mapping[str, Any], resolution: Resolution) -> Update | None:
+    """Returns the write that resolves the item as `withdraw` does, or None."""
+    is_due = existing["status"] in {"open", "accepted"} and existing["observedAt"] <= resolution.observed_at
+    return _resolve(existing, resolution) if is_due else None
 
 
 def _change_existing(item_id: InboxItemId, leg_of: Callable[[Mapping[str, Any]], Update | None]) -> list[Entry]:
@@ -90,7 +94,7 @@ def _change_existing(item_id: InboxItemId, leg_of: Callable[[Mapping[str, Any]],
     def change() -> list[Entry]:
         existing = table.get(keys.inbox_item(*item_id.location))
         leg = leg_of(existing) if existing else None
-        return _transact([inbox.Change(item_id, leg, existing["status"])]) if leg and existing else []
+        return _transact([Change(item_id, leg, existing["status"])]) if leg and existing else []
 
     return retry_on_conflict(change, "the item")
 
@@ -110,7 +114,7 @@ def publish_leg(discovery: Discovery, existing: Mapping[str, Any] | None) -> Put
             **attributes,
             **discovery.resolved_attributes(),
             **inbox.list_attributes(
-                item_id, "resolved" if is_resolved else "open", discovery.runtime_vendor, discovery.path
+                item_id, "resolved" if is_resolved else "open", discovery.runtime_vendor, discovery.path, None
             ),
             "version": inbox.new_version(),
         }
@@ -121,7 +125,8 @@ def publish_leg(discovery: Discovery, existing: Mapping[str, Any] | None) -> Put
     status = _next_status(discovery, existing)
     if status is None and all(attributes[name] == existing.get(name) for name in LISTED):
         # Nothing listed changed, so the item keeps its position, and its version, so pending decisions still succeed.
-        order = inbox.order_of(existing["updatedAt"], item_id, discovery.runtime_vendor, discovery.path)
+        assignee = InboxItem.from_item(existing).assignee
+        order = inbox.order_of(existing["updatedAt"], item_id, discovery.runtime_vendor, discovery.path, assignee)
         changed = {**attributes, keys.INBOX.sk: order}
         when, values = _unchanged(existing)
         return Update(keys.inbox_item(*item_id.location), set_expression(changed), when, {**changed, **values})
@@ -145,13 +150,11 @@ def _change(
 ) -> Update:
     reasons = discovery.resolved_attributes() if status == "resolved" else {}
     when, values = _unchanged(existing)
+    item = InboxItem.from_item(existing)
     return inbox.update_leg(
-        discovery.item_id,
+        replace(item, runtime_vendor=discovery.runtime_vendor, path=discovery.path),
         inbox.new_version(),
         status,
-        vendor=discovery.runtime_vendor,
-        path=discovery.path,
-        history=InboxItem.from_item(existing).history,
         fields={**attributes, **reasons},
         when=when,
         values=values,
@@ -193,13 +196,10 @@ def resolve_leg(existing: Mapping[str, Any], resolution: Resolution) -> Update |
 
 def _resolve(existing: Mapping[str, Any], resolution: Resolution) -> Update:
     when, values = _unchanged(existing)
-    item = InboxItem.from_item(existing)
     return inbox.update_leg(
-        item.item_id,
+        InboxItem.from_item(existing),
         inbox.new_version(),
         "resolved",
-        path=item.path,
-        history=item.history,
         fields=resolved_by(resolution),
         when=when,
         values=values,

@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import Annotated, Any, Final, Literal, NamedTuple
 
 from controlplane.findings import inbox
-from controlplane.findings.inbox import Change
-from controlplane.findings.items import CodeUse, Evidence, InboxItem, RuntimeVendor, VendorDecision, finding_item_id
+from controlplane.findings.changes import Change, transact_and_tell
+from controlplane.findings.discoveries import finding_item_id
+from controlplane.findings.items import CodeUse, Evidence, InboxItem, RuntimeVendor, VendorDecision
 from controlplane.organizations import store as organizations
 from controlplane.platform.core import clock
 from controlplane.platform.core.actions import Action
 from controlplane.platform.core.errors import Conflict, NotFound, RoleRequired
-from controlplane.platform.core.ids import ProjectId
+from controlplane.platform.core.ids import InboxItemId, ProjectId
 from controlplane.platform.table import keys
 from controlplane.platform.table.legs import set_expression
 from controlplane.platform.table.retry import WriteConflict, retry_on_conflict
@@ -51,9 +52,10 @@ class DecisionLimitReached(Conflict):
 class VendorItem(StoredMap):
     """A vendor of a project, as stored. Writes change single attributes, so there is no `to_item`.
 
-    inbox_item_id to last_seen_at: set once the runtime has detected the vendor. The latest detection sets name, domain,
-        category, and before_consent; all detections contribute to evidence, first_seen_at, and last_seen_at. A scan
-        sets a missing name and category.
+    name to last_seen_at: set once the runtime or an audit has detected the vendor. The latest detection sets name,
+        domain, category, and before_consent; all contribute to evidence, first_seen_at, and last_seen_at. A scan sets a
+        missing name and category. inbox_item_id: the finding of the runtime's detections. An audit has findings of its
+        own.
     state to decided_by: set once a person has decided.
     revision: changes with every detection that is stored.
     code: the repositories whose scans found it, the latest scan first.
@@ -86,7 +88,7 @@ class VendorItem(StoredMap):
     @property
     def is_configured(self) -> bool:
         """Returns whether the public configuration contains the vendor: not if it was only in code, and is gone."""
-        return self.state is not None or self.inbox_item_id is not None or any(use.places for use in self.code)
+        return self.state is not None or self.revision is not None or any(use.places for use in self.code)
 
     @property
     def configured(self) -> ConfiguredVendor:
@@ -135,10 +137,14 @@ def list_all_vendors(project_id: ProjectId) -> list[VendorItem]:
 
 
 class Seen(NamedTuple):
-    """A vendor and its finding as they were read, or None for each that doesn't exist."""
+    """A vendor and its finding as they were read, or None for each that doesn't exist.
+
+    of_audit: a finding of a website audit about the vendor, which a decision resolves, too.
+    """
 
     vendor: VendorItem | None
     finding: InboxItem | None
+    of_audit: InboxItem | None = None
 
 
 def decide_vendor(
@@ -151,18 +157,19 @@ def decide_vendor(
     """Stores an admin's decision and resolves the vendor's runtime finding. Returns the finding's id, or None.
 
     The write checks the admin's role. A finding that is resolved stays as it is. The next scan applies the decision to
-    code findings.
+    code findings, and the next run of a website audit to those of the audit.
 
-    seen: the vendor and its finding if they were read. Without it, this takes another round trip.
+    seen: the vendor and its findings if they were read. Without it, this takes another round trip.
     Raises UnknownVendor for one that is neither seen nor in the catalog, DecisionLimitReached, RoleRequired, and
     UnknownProject if the project was deleted, so that a deleted project never gets a vendor.
     """
     organization_id = project.project_id.organization_id
+    of_audit_id = seen.of_audit.item_id if seen and seen.of_audit else None
 
     def decide() -> str | None:
         nonlocal seen, project
-        vendor, finding = seen or see_vendor(project.project_id, vendor_id)
-        seen = None  # if one of them has changed, both are read again
+        vendor, finding, of_audit = seen or see_vendor(project.project_id, vendor_id, of_audit_id)
+        seen = None  # if one of them has changed, all are read again
         if vendor is None and finding is None and vendor_id not in _catalog():
             raise UnknownVendor
         # The project may have been read later than the vendor, so what it says counts for all but the decision.
@@ -183,12 +190,14 @@ def decide_vendor(
             before={vendor_id: vendor.state} if vendor else {},
             after={vendor_id: state},
         )
-        changes = []
-        if finding and finding.status != "resolved":
-            resolved = inbox.status_leg(finding, "resolved", inbox.new_version(), user_id)
-            changes = [Change(finding.item_id, resolved, finding.status)]
+        change = inbox.ItemChange("resolved")
+        changes = [
+            Change(it.item_id, inbox.change_leg(it, change, inbox.new_version(), user_id), it.status)
+            for it in (finding, of_audit)
+            if it is not None and it.status != "resolved"
+        ]
         try:
-            inbox.transact_and_tell(changes, legs, record)
+            transact_and_tell(changes, legs, record)
         except LegFailed as failure:
             if failure.leg == "project":
                 project = existing(failure.item)
@@ -199,13 +208,26 @@ def decide_vendor(
     return retry_on_conflict(decide, "the vendor")
 
 
-def see_vendor(project_id: ProjectId, vendor_id: str) -> Seen:
-    """Returns the project's vendor and its finding. Consistent, one round trip."""
-    finding_id = finding_item_id(project_id.organization_id, "runtime", project_id, vendor_id)
-    vendor, finding = table.batch_get(
-        [keys.vendor(*project_id.location, vendor_id), keys.inbox_item(*finding_id.location)]
+def see_vendor(project_id: ProjectId, vendor_id: str, of_audit: InboxItemId | None = None) -> Seen:
+    """Returns the project's vendor and its findings. Consistent, one round trip. of_audit: see `Seen`."""
+    items = [_finding_id(project_id, vendor_id), *([of_audit] if of_audit else [])]
+    vendor, *findings = table.batch_get(
+        [keys.vendor(*project_id.location, vendor_id), *(keys.inbox_item(*it.location) for it in items)]
     )
-    return Seen(VendorItem.from_item(vendor) if vendor else None, InboxItem.from_item(finding) if finding else None)
+    return Seen(
+        VendorItem.from_item(vendor) if vendor else None,
+        *(InboxItem.from_item(it) if it else None for it in findings),
+    )
+
+
+def is_detection(item: InboxItem) -> bool:
+    """Returns whether the item is the finding of the runtime's detections of its vendor."""
+    vendor = item.runtime_vendor
+    return vendor is not None and item.item_id == _finding_id(ProjectId.stored(vendor.project_id), vendor.vendor_id)
+
+
+def _finding_id(project_id: ProjectId, vendor_id: str) -> InboxItemId:
+    return finding_item_id(project_id.organization_id, "runtime", project_id, vendor_id)
 
 
 @cache
@@ -226,11 +248,10 @@ def _decision(
         "decidedAt": clock.timestamp(),
     }
     change = set_expression(values)
-    when = "attribute_not_exists(#inboxItemId)"
-    if vendor is not None and vendor.inbox_item_id is not None:
-        unchanged, read = vendor.undetected_since()
-        when = f"#inboxItemId = :finding AND {unchanged}"
-        values |= {"finding": vendor.inbox_item_id, **read}
+    when = "attribute_not_exists(#revision)"
+    if vendor is not None and vendor.revision is not None:
+        when, read = vendor.undetected_since()
+        values |= read
         if vendor.state is None:
             when += " AND attribute_not_exists(#state)"
         else:

@@ -23,12 +23,15 @@ StopReason = Literal["returned", "complained", "stopped"]
 
 # A counter of a day is needed until the day is over everywhere.
 _COUNT_SECONDS = 2 * 86_400
-# New findings of priority P0, low credits, a disabled webhook, a leaked API key, and the weekly digest.
-Choice = Literal["finding", "credits", "webhook", "key", "digest"]
+# New findings of priority P0, a finding that is assigned to the person or a comment that mentions them, low credits, a
+# disabled webhook, a leaked API key, and the weekly digest.
+Choice = Literal["finding", "mention", "credits", "webhook", "key", "digest"]
 CHOICES: tuple[Choice, ...] = get_args(Choice)
 # Only admins and owners get these, because only they can act on them.
 FOR_ADMINS: frozenset[Choice] = frozenset({"credits", "webhook", "key"})
 
+# Emails about assignments and mentions to an address on a day.
+_MENTIONS_PER_DAY = 50
 # Two legs fewer than a transaction takes.
 _AT_ONCE = 98
 _BINDING = ("unsubscribe",)
@@ -74,9 +77,15 @@ def count_invitation(
     """Returns the legs that count an invitation's email. They fail if there were enough today."""
     day = clock.timestamp()[:10]
     return {
-        "organizationDay": _count(keys.mail_day(organization_id, day), most_of_organization),
-        "addressDay": _count(keys.mail_day_of_address(normalize_email(email), day), most_to_address),
+        "organizationDay": _count("invitations", keys.mail_day(organization_id, day), most_of_organization),
+        "addressDay": _count("invitations", keys.mail_day_of_address(normalize_email(email), day), most_to_address),
     }
+
+
+def count_mention(email: str) -> Update:
+    """Returns the leg that counts an email about an assignment or a mention. It fails if there were enough today."""
+    key = keys.mail_day_of_address(normalize_email(email), clock.timestamp()[:10])
+    return _count("mentions", key, _MENTIONS_PER_DAY)
 
 
 def forget_address(email: str) -> None:
@@ -85,11 +94,11 @@ def forget_address(email: str) -> None:
     table.delete_all((keys.Key(item["pk"], item["sk"]) for item in found), Unrecorded.ERASURE)
 
 
-def _count(key: keys.Key, most: int) -> Update:
+def _count(counter: str, key: keys.Key, most: int) -> Update:
     return Update(
         key,
-        "SET #expiresAt = :until ADD #invitations :one",
-        "attribute_not_exists(#invitations) OR #invitations < :most",
+        f"SET #expiresAt = :until ADD #{counter} :one",
+        f"attribute_not_exists(#{counter}) OR #{counter} < :most",
         {"until": int(clock.now()) + _COUNT_SECONDS, "one": 1, "most": most},
     )
 

@@ -80,8 +80,13 @@ def find_member_and_caller(
 
 def find_names(organization_id: str, user_ids: Iterable[str]) -> dict[str, str]:
     """Returns the names of those users who are members of the organization, by user id. Consistent."""
+    return {user_id: member.name for user_id, member in find_members(organization_id, user_ids).items()}
+
+
+def find_members(organization_id: str, user_ids: Iterable[str]) -> dict[str, MemberItem]:
+    """Returns those users who are members of the organization, by user id. Consistent."""
     distinct = [keys.member(organization_id, user_id) for user_id in dict.fromkeys(user_ids)]
-    return {item["userId"]: item["name"] for item in table.batch_get(distinct) if item}
+    return {item["userId"]: MemberItem.from_item(item) for item in table.batch_get(distinct) if item}
 
 
 def may_change(caller: Membership, *concerned: Role) -> bool:

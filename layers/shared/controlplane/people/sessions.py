@@ -10,15 +10,22 @@ from controlplane.platform.core.settings import settings
 LIFE_SECONDS = 12 * 3600
 
 
-def create(user_id: str, address: str | None = None) -> str:
+def create(user_id: str, address: str | None = None, browser: str | None = None) -> str:
     """Creates a session. Returns its secret, for a cookie or an Authorization header; only its hash is stored.
 
     The secret authenticates like any bearer token (`access.authentication`), as a principal of type `session`.
-    `address` is the IP address shown in the user's list of sessions. Raises UnknownUser.
+    The user's list of sessions shows the IP address, and the browser as the device's name. Raises UnknownUser.
     """
     secret = tokens.mint(settings.service_brand + tokens.SESSION)
     user_tokens.put_token(
-        secret, user_id, "session", list(SCOPES), LIFE_SECONDS, client=credential_index.PAGES, address=address
+        secret,
+        user_id,
+        "session",
+        list(SCOPES),
+        LIFE_SECONDS,
+        client=credential_index.PAGES,
+        device_name=browser,
+        address=address,
     )
     return secret
 

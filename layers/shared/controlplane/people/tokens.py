@@ -100,11 +100,12 @@ def put_token(
     lifetime_seconds: int,
     *,
     client: str,
+    device_name: str | None = None,
     address: str | None = None,
 ) -> None:
     """Stores a session's or operator's token, with its entry in the user's credential index.
 
-    client, address: shown in the index. Raises UnknownUser.
+    client, device_name, address: shown in the index. Raises UnknownUser.
     """
     token = UserTokenItem.issue(
         secret,
@@ -120,6 +121,7 @@ def put_token(
         local=token.listed_as,
         kind="session" if kind == "session" else "token",
         client=client,
+        device_name=device_name,
         address=address,
         scopes=token.scopes,
         expires_at=token.expires_at,

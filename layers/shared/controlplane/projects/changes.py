@@ -4,6 +4,7 @@ A website is a consent entry, or audited, or both. Every website loads consent, 
 alone. A new list never deletes an audit. After a rename, the former slug keeps leading to the project.
 """
 
+import secrets
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TypedDict
@@ -179,6 +180,20 @@ def delete_website(project: ProjectItem, website_id: str, caller_id: str | None 
 
     change_until_written(project, Action.WEBSITE_DELETE, without)
     return deleted_audits
+
+
+def set_badge(project: ProjectItem, *, exists: bool, caller_id: str) -> ProjectItem:
+    """Creates the project's badge at a new address, or revokes it. Raises UnknownProject, RoleRequired.
+
+    caller_id: the user who must be an admin at commit, because the address is public.
+    """
+    secret = secrets.token_urlsafe(16) if exists else None
+
+    def changed(before: ProjectItem) -> tuple[ProjectItem, Mapping[str, Leg]]:
+        after = replace(before, badge=secret).with_new_version()
+        return after, admin_check(caller_id, project.project_id.organization_id)
+
+    return change_until_written(project, Action.PROJECT_UPDATE, changed)
 
 
 def _with_change(project: ProjectItem, change: ProjectChange, new_slug: str) -> ProjectItem:

@@ -60,6 +60,7 @@ class ConfiguredVendor(NamedTuple):
 @dataclass(slots=True, kw_only=True)
 class ProjectItem(StoredItem):
     """A project as stored in the table. `version` changes with every write. `former_slugs`: the latest one is last.
+    `badge`: the random part of its public badge's address, if it has one. It gives access to nothing else.
 
     The item has everything that the public configuration of the consent instance shows, so that it costs one read and
     is never stale. `vendors` repeats what the vendors' own items say: a transaction that changes that for a vendor also
@@ -77,6 +78,7 @@ class ProjectItem(StoredItem):
     consent: ConsentItem | None
     former_slugs: Annotated[tuple[str, ...], SPARSE] = ()
     vendors: Annotated[tuple[ConfiguredVendor, ...], SPARSE] = ()
+    badge: Annotated[str | None, SPARSE] = None
 
     @property
     def key(self) -> Key:

@@ -19,8 +19,10 @@ from controlplane.platform.core.errors import NotFound, PlanLimitReached, PlanRe
 from controlplane.platform.core.ids import InstanceId, ProjectId
 from controlplane.platform.core.naming import slugify
 from controlplane.platform.core.plans import PLANS
+from controlplane.platform.core.schedules import Schedule, next_run
 from controlplane.platform.queues import deletion_items
 from controlplane.platform.table import keys
+from controlplane.platform.table.keys import Key
 from controlplane.platform.table.retry import WriteConflict, retry_on_conflict
 from controlplane.platform.table.table import Check, Delete, Leg, LegFailed, Put, QueryPage, Recorded, Update, table
 from controlplane.projects.items import NO_BRANDING, Address, ConsentItem, ProjectItem, WebsiteItem
@@ -229,15 +231,28 @@ def plan_check(organization_id: str, branding: str) -> Check:
 
 
 def audit_deletions(project: ProjectItem, deleted: Iterable[WebsiteItem]) -> dict[str, Leg]:
-    """Returns legs that delete the websites' audits and their schedules. Audit runs are kept.
+    """Returns legs that delete the websites' audits and the entries of their schedules. Audit runs are kept.
 
-    The legs are unconditional: the project's item lists the audits, and the same transaction checks its version.
+    The legs are unconditional: the project's item lists the audits, and the same transaction checks its version. The
+    sweep drops the entry of a schedule that is changed at the same time.
     """
+    project_id = project.project_id
+    audit_ids = [audit_id for website in deleted for audit_id in website.audits]
+    found = [keys.audit(*project_id.location, audit_id) for audit_id in audit_ids]
     legs: dict[str, Leg] = {}
-    for audit_id in (audit_id for website in deleted for audit_id in website.audits):
-        legs[audit_id] = Delete(keys.audit(*project.project_id.location, audit_id))
-        legs[f"{audit_id} schedule"] = Delete(keys.audit_schedule(*project.project_id.location, audit_id))
+    for audit_id, key, item in zip(audit_ids, found, table.batch_get(found), strict=True):
+        legs[audit_id] = Delete(key)
+        if entry := audit_schedule_key(audit_id, project_id, item["schedule"] if item else None):
+            legs[f"{audit_id} schedule"] = Delete(entry)
     return legs
+
+
+def audit_schedule_key(audit_id: str, project_id: str, schedule: Schedule | None) -> Key | None:
+    """Returns the key of the sweep's entry for the audit's next scheduled run. None: it has no schedule."""
+    if schedule is None:
+        return None
+    at = next_run(schedule, audit_id, project_id, clock.now())
+    return keys.scheduled_audit(clock.timestamp(at), audit_id)
 
 
 def existing(item: Mapping[str, Any] | None) -> ProjectItem:
@@ -266,6 +281,7 @@ def _shown(project: ProjectItem) -> dict[str, Any]:
         "websites": [website.origin for website in project.websites],
         "trustedOrigins": project.trusted_origins,
         "audits": project.audit_count,
+        "badge": project.badge is not None,
     }
 
 
@@ -273,8 +289,8 @@ def delete_project(project: ProjectItem, caller_id: str | None = None) -> Projec
     """Deletes the project with its consent instance, websites, audits, and schedules. Returns the deleted project.
 
     caller_id: the user who must be an admin at commit; None for an API key or the operator.
-    Raises UnknownProject, RoleRequired. Audit runs are kept. Its scans, inbox items, links, and vendors are deleted in
-    the background, through a work item that the same transaction writes.
+    Raises UnknownProject, RoleRequired. Its scans, inbox items, links, vendors, and audit runs are deleted in the
+    background, through a work item that the same transaction writes.
     """
     organization_id = project.project_id.organization_id
 

@@ -7,11 +7,12 @@ no longer shown, and TTL removes them.
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Annotated, NamedTuple, cast
+from typing import Annotated, Literal, NamedTuple, cast
 
 from controlplane.findings import inbox
+from controlplane.findings.discoveries import Discovery, finding_item_id
 from controlplane.findings.fixes import Fix
-from controlplane.findings.items import Confidence, Discovery, Evidence, InboxItem, finding_item_id
+from controlplane.findings.items import Confidence, Evidence, InboxItem
 from controlplane.platform.core.clock import expiry
 from controlplane.platform.core.errors import ApiError, Conflict
 from controlplane.platform.core.ids import InboxItemId, RepositoryId, ScanId
@@ -29,6 +30,8 @@ _PAGE = 100
 _FIRST_ATTEMPT = 1
 # Only the most urgent findings of a scan are kept: projects with more should fix these first.
 MOST_ISSUES = 500
+# Of the suppressed ones, which only a file of results shows.
+MOST_SUPPRESSED = 100
 
 
 class ScanNotCompleted(ApiError):
@@ -80,6 +83,8 @@ class Location(StoredMap):
     end_column: int
     snippet: str
     permalink: str
+    # The code from five lines before the place to five after it, for the inbox.
+    around: Annotated[tuple[str, ...], SPARSE] = ()
 
 
 class FindingVendor(NamedTuple):
@@ -90,9 +95,19 @@ class FindingVendor(NamedTuple):
     domain: str
 
 
+class Suppression(NamedTuple):
+    """The reason why a finding is suppressed. kind: a comment, a rule that is off, or an accepted vendor."""
+
+    kind: Literal["comment", "rule", "vendor"]
+    reason: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FindingItem(StoredMap):
-    """One issue found by a scan. Its fingerprint is the same in every scan of the repository that finds it."""
+    """One issue found by a scan. Its fingerprint is the same in every scan of the repository that finds it.
+
+    suppression: set for those that the repository suppresses. They are stored after the issues, and aren't counted.
+    """
 
     fingerprint: str
     rule_id: str
@@ -110,6 +125,7 @@ class FindingItem(StoredMap):
     fix: Annotated[Fix | None, SPARSE] = None
     # The scan that its scan is compared with didn't have it. Always False in a pull request's scan.
     is_new: Annotated[bool, SPARSE] = False
+    suppression: Annotated[Suppression | None, SPARSE] = None
 
 
 def item_id_of(repository_id: RepositoryId, fingerprint: str) -> InboxItemId:
@@ -127,6 +143,7 @@ def as_discovery(scan: ScanItem, finding: FindingItem) -> Discovery:
         start_line=location.start_line,
         end_line=location.end_line,
         snippet=location.snippet,
+        around=location.around,
     )
     return Discovery(
         organization_id=scan.organization_id,
@@ -188,6 +205,13 @@ def confirm(scan: ScanItem, ahead: Sequence[FindingItem], count: int, skip: int 
     if scan.findings_attempt == _FIRST_ATTEMPT and len(ahead) >= count:
         return list(ahead[:count])
     return list_findings(scan.scan_id, scan.findings_attempt, count, skip)
+
+
+def list_suppressed(scan: ScanItem) -> list[FindingItem]:
+    """Returns the findings that the repository suppresses, at most 100, if the scan's access makes all readable."""
+    if scan.findings_expired or scan.locked_count or not (scan.coverage and scan.coverage.suppressed):
+        return []
+    return list_findings(scan.scan_id, scan.findings_attempt, MOST_SUPPRESSED, scan.issue_count or 0)
 
 
 class PublishedFinding(NamedTuple):

@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 from itertools import batched
 from typing import Annotated, NamedTuple
 
-from controlplane.findings import inbox, publications
-from controlplane.findings.inbox import Change
-from controlplane.findings.items import Discovery, Resolution
+from controlplane.findings import publications
+from controlplane.findings.changes import Change, transact_and_tell
+from controlplane.findings.discoveries import Discovery, Resolution
 from controlplane.platform.core.ids import InboxItemId, RepositoryId
 from controlplane.platform.queues import events
 from controlplane.platform.queues.outbox import Entry
@@ -134,7 +134,7 @@ def _resolve(
         if not changes:
             return []
         try:
-            return inbox.transact_and_tell(changes, legs, Unrecorded.PUBLICATION)
+            return transact_and_tell(changes, legs, Unrecorded.PUBLICATION)
         except LegFailed as failure:
             raise failure.mapped({"scan": leases.LeaseLost}, WriteConflict) from None
 
@@ -173,7 +173,7 @@ def _publish_late(scan: ScanItem, discoveries: Mapping[str, Discovery]) -> list[
         if not changes:
             return []
         try:
-            return inbox.transact_and_tell(changes, legs, Unrecorded.PUBLICATION)
+            return transact_and_tell(changes, legs, Unrecorded.PUBLICATION)
         except LegFailed:
             raise WriteConflict from None
 

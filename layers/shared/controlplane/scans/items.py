@@ -118,6 +118,10 @@ class Coverage(NamedTuple):
     notes: tuple[str, ...] = ()
 
     @property
+    def unassessed_files(self) -> int:
+        return sum(kind.unassessed_files for kind in self.kinds)
+
+    @property
     def suppressed_findings(self) -> int:
         return sum(sum(by_rule.values()) for by_rule in self.suppressed.values())
 

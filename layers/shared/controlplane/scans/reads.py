@@ -12,7 +12,7 @@ from controlplane.findings.items import VendorPlace
 from controlplane.organizations.items import BillingItem
 from controlplane.platform.core import clock
 from controlplane.platform.core.errors import NotFound
-from controlplane.platform.core.ids import RepositoryId, ScanId, ScanRequestId
+from controlplane.platform.core.ids import ProjectId, RepositoryId, ScanId, ScanRequestId
 from controlplane.platform.core.settings import settings
 from controlplane.platform.table import keys, waiting
 from controlplane.platform.table.keys import Key
@@ -132,10 +132,19 @@ def find_with_inventory(scan_id: ScanId) -> ScanWithInventory | None:
     return ScanWithInventory.from_items(scan, inventory) if scan else None
 
 
-def list_inventories(scan_ids: Sequence[ScanId]) -> list[Inventory]:
-    """Returns the inventories of up to 100 scans, in one round trip. A scan without one is omitted. Consistent."""
-    items = table.batch_get([keys.scan_inventory(scan_id) for scan_id in scan_ids])
-    return [read_map(Inventory, item) for item in items if item]
+def find_inventory(scan_id: ScanId) -> Inventory | None:
+    """Returns the scan's inventory, or None if it has none or was deleted with its project. Consistent."""
+    item = table.get(keys.scan_inventory(scan_id))
+    return read_map(Inventory, item) if item else None
+
+
+def list_readable_inventories(scans: Sequence[ScanItem]) -> list[Inventory]:
+    """Returns the readable parts of the inventories of up to 100 scans, in one round trip. Consistent.
+
+    A scan without one is omitted.
+    """
+    items = table.batch_get([keys.scan_inventory(scan.scan_id) for scan in scans])
+    return [read_map(Inventory, item).readable(scan) for scan, item in zip(scans, items, strict=True) if item]
 
 
 def find_with_billing(scan_id: ScanId) -> tuple[ScanItem, BillingItem] | None:
@@ -187,6 +196,15 @@ def find_production_scan(repository_id: RepositoryId, project_id: str, *, comple
         after = page.next_sk
         if after is None:
             return None
+
+
+def find_latest_scans(project_id: ProjectId, repository_ids: Sequence[RepositoryId]) -> dict[RepositoryId, ScanItem]:
+    """Returns the project's last completed scan of each repository's production branch, without repositories that have
+    none. Consistent, two round trips.
+    """
+    entries = table.batch_get([keys.latest_scan(repository_id, project_id.local) for repository_id in repository_ids])
+    scans = table.batch_get([work_key(ScanId.stored(entry["scanId"])) for entry in entries if entry])
+    return {scan.repository_id: scan for scan in (ScanItem.from_item(item) for item in scans if item)}
 
 
 def list_scans(

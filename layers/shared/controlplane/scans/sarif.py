@@ -12,7 +12,7 @@ from controlplane.findings.fixes import Edit, Fix
 from controlplane.findings.items import InboxItem
 from controlplane.platform.core.settings import settings
 from controlplane.platform.core.urls import public_base_url
-from controlplane.scans.findings import FindingItem, PublishedFinding
+from controlplane.scans.findings import FindingItem, PublishedFinding, list_suppressed
 from controlplane.scans.items import ScanItem
 from controlplane.scans.rules import known_rule, rule_page
 
@@ -27,7 +27,10 @@ _SUPPRESSING = {"accepted", "dismissed"}
 
 
 def to_sarif(scan: ScanItem, found: Sequence[PublishedFinding]) -> dict[str, Any]:
-    """Returns the log of a completed scan with these findings, which must be readable for the caller."""
+    """Returns the log of a completed scan with these findings, which must be readable for the caller, and with those
+    that the repository silences.
+    """
+    found = [*found, *(PublishedFinding(it, None) for it in list_suppressed(scan))]
     rules: dict[str, list[FindingItem]] = {}
     for finding, _ in found:
         rules.setdefault(finding.rule_id, []).append(finding)
@@ -136,7 +139,7 @@ def _result(scan: ScanItem, published: PublishedFinding, rule_index: int) -> dic
             "priority": finding.priority,
             "confidence": finding.confidence,
             "firstSeenAt": finding.first_seen_at,
-            "status": item.status if item else "open",
+            "status": item.status if item else "suppressed" if finding.suppression else "open",
             "permalink": place.permalink,
         },
     }
@@ -146,6 +149,9 @@ def _result(scan: ScanItem, published: PublishedFinding, rule_index: int) -> dic
         result["fixes"] = [_fix(finding.fix)]
     if item is not None:
         result |= _decision(item)
+    if finding.suppression is not None:
+        kind, reason = finding.suppression
+        result["suppressions"] = [{"kind": "inSource" if kind == "comment" else "external", "justification": reason}]
     return result
 
 

@@ -6,7 +6,7 @@ A person's token is used within one request. It is never stored.
 import time
 from collections.abc import Callable, Iterator
 from functools import cache, partial
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlencode, urlsplit
 
 from controlplane.code_host.github import client, errors
@@ -107,6 +107,13 @@ def check_installation(installation_id: int) -> None:
         raise errors.InstallationGone(reason="suspended", **response.context)
 
 
+class GrantedRepository(NamedTuple):
+    """A repository that a person can write to. homepage: the website that its page on the code host names, or empty."""
+
+    hosted: HostedRepository
+    homepage: str
+
+
 class Person:
     """A person of the code host, as seen by our App."""
 
@@ -118,7 +125,7 @@ class Person:
         """Returns the IDs of the App's installations that the person has access to. Raises AccessLost."""
         return [it for page in self._pages(_INSTALLATIONS, _INSTALLATIONS, _to_installation_ids) for it in page]
 
-    def list_repositories(self, installation_id: int) -> list[HostedRepository]:
+    def list_repositories(self, installation_id: int) -> list[GrantedRepository]:
         """Returns the installation's repositories that the person can write to. Raises AccessLost."""
         path, read = _REPOSITORIES.format(installation_id=installation_id), partial(_to_writable, installation_id)
         return [it for page in self._pages(_REPOSITORIES, path, read) for it in page]
@@ -167,6 +174,7 @@ def _to_installation_ids(content: Any) -> tuple[int, list[int]]:
     return int(content["total_count"]), [int(it["id"]) for it in content["installations"]]
 
 
-def _to_writable(installation_id: int, content: Any) -> tuple[int, list[HostedRepository]]:
+def _to_writable(installation_id: int, content: Any) -> tuple[int, list[GrantedRepository]]:
     listed = [it for it in content["repositories"] if it.get("permissions", {}).get("push") and not it["archived"]]
-    return int(content["total_count"]), [to_hosted(it, installation_id) for it in listed]
+    granted = [GrantedRepository(to_hosted(it, installation_id), it.get("homepage") or "") for it in listed]
+    return int(content["total_count"]), granted

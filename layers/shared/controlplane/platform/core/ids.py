@@ -27,6 +27,8 @@ _OWNED = re.compile(f"([a-z]+)_({_PART}{{16}})({_PART}{{16,18}})")
 _REQUEST = re.compile(f"[A-Za-z0-9-]{{1,64}}-({_PART}{{10}})")
 # The gateway waits for a function no longer than this. A queue's worker isn't the request.
 LONGEST_REQUEST_SECONDS = 30
+# Of an audit, which only an owned item leads to.
+AUDIT_PATTERN = f"^{AUDIT}_{_PART}{{18}}$"
 _SESSION = re.compile(f"{_SESSION_PREFIX}_({_PART}{{18}})")
 
 
@@ -115,6 +117,12 @@ class ScanId(OwnedId):
 
 class ScanRequestId(OwnedId):
     prefix = "spr"
+
+
+class RunId(OwnedId):
+    """The id of a run of a website audit."""
+
+    prefix = "run"
 
 
 class EventId(OwnedId):

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
+from controlplane.platform.core.plans import PLANS
 from controlplane.platform.core.regions import Region, parse_regions
 
 
@@ -69,6 +70,17 @@ def _parse_networks(value: str | tuple[Any, ...]) -> tuple[Any, ...]:
 Networks = Annotated[tuple[Any, ...], BeforeValidator(_parse_networks)]
 
 
+def _parse_prices(value: str | dict[str, str]) -> dict[str, str]:
+    """Parses `starter=$29 a month, pro=$99 a month`. Raises ValueError for a plan that doesn't exist."""
+    if not isinstance(value, str):
+        return value
+    pairs = (it.strip().partition("=") for it in value.split(",") if it.strip())
+    prices = {plan: price for plan, _, price in pairs}
+    if unknown := prices.keys() - PLANS.keys():
+        raise ValueError(f"there is no plan {', '.join(sorted(unknown))}")
+    return prices
+
+
 class Settings(BaseModel):
     """One attribute per environment variable, which has the attribute's name in uppercase."""
 
@@ -85,6 +97,8 @@ class Settings(BaseModel):
     library_brand: str = Field("openassent", pattern=r"^[a-z][a-z0-9-]{1,30}$")
     # The email address or the page (https) of the operator, who changes plans and answers questions. None: not shown.
     contact: Annotated[Contact | None, BeforeValidator(lambda value: value or None)] = None
+    # The prices of plans, as text to show: starter=$29 a month,pro=$99 a month. A plan without one: on request.
+    plan_prices: Annotated[dict[str, str], BeforeValidator(_parse_prices)] = Field(default_factory=dict)
     # The regions that projects can be created in. Empty: the AWS region of this deployment.
     regions: Annotated[tuple[Region, ...], BeforeValidator(parse_regions)] = Field("", validate_default=True)
     # Requests per minute for one consent instance's configuration, from all visitors of its websites.
@@ -119,6 +133,8 @@ class Settings(BaseModel):
     device_client_ids: OptionalText = None
     # The OpenID Connect issuer that people sign in with, and our client id there. None: sign-in is disabled.
     sign_in_issuer: OptionalUrl = None
+    # Whether people can create an account at the issuer. If not, the pages don't offer it.
+    self_sign_up: bool = True
     # None: see controlplane.platform.core.urls.
     sign_in_client_id: OptionalText = None
     # URL of the issuer's metadata, if it isn't the one OpenID Connect defines. For emulators at another address.
@@ -148,6 +164,8 @@ class Settings(BaseModel):
     notifications_dead_letters_url: OptionalUrl = None
     emails_queue_url: OptionalUrl = None
     emails_dead_letters_url: OptionalUrl = None
+    website_audits_queue_url: OptionalUrl = None
+    website_audits_dead_letters_url: OptionalUrl = None
     # Lets webhooks go to http URLs and to private addresses. Only for local runs: no template sets it.
     webhooks_to_this_machine: bool = False
     # Limits on the part of a repository that a scan reads, which is incomplete beyond the first three: the compressed

@@ -27,9 +27,10 @@ from controlplane.platform.core.errors import ApiError, Forbidden, InternalError
 from controlplane.platform.core.observability import count_limited, count_request, describe, log_request, logger
 from controlplane.platform.core.settings import settings
 from controlplane.platform.http import deprecations
-from controlplane.platform.http.callers import RequestState
+from controlplane.platform.http.callers import ErrorPage, RequestState
 from controlplane.platform.http.client_address import used_front_door
-from controlplane.platform.http.route import ControlRoute, RouteGroup, routes_of
+from controlplane.platform.http.negotiation import quality_of
+from controlplane.platform.http.route import EVERY_PATH, ControlRoute, RouteGroup, routes_of
 
 type Handler = Callable[[dict[str, Any], Any], dict[str, Any]]
 
@@ -88,10 +89,14 @@ class RequestMiddleware:
     Strict-Transport-Security: RFC 6797 (7.2) forbids that without TLS, as on this machine.
     """
 
-    def __init__(self, app: ASGIApp, routes: Iterable[BaseRoute] = ()) -> None:
-        """routes: those of the app, for the methods that a path supports."""
+    def __init__(
+        self, app: ASGIApp, routes: Iterable[BaseRoute] = (), error_page: ErrorPage | None = None, below: str = "/"
+    ) -> None:
+        """routes: those of the app, for the methods that a path supports. error_page, below: see `create_app`."""
         self.app = app
         self.routes = routes
+        self.error_page = error_page
+        self.below = below
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -104,6 +109,7 @@ class RequestMiddleware:
             scope, send = {**scope, "method": "GET"}, _without_body(send)
         state = RequestState(scope, _request_id(scope))
         urls.read_stage(scope.get("aws.event"))
+        state.error_page = self._select_error_page(scope)
         uses_front_door = used_front_door(lambda name: Headers(scope=scope).getlist(name))
         app = _reject if settings.front_door_required and not uses_front_door else self.app
         status = 500
@@ -135,12 +141,21 @@ class RequestMiddleware:
                 await state.failure(answer)(scope, receive, send_with_headers)
         _log(state, method, status, time.perf_counter() - started_at)
 
+    def _select_error_page(self, scope: Scope) -> ErrorPage | None:
+        """Returns the error page for a browser. A program that doesn't prefer HTML to JSON gets the API's format."""
+        if self.error_page is None or not scope["path"].startswith(self.below):
+            return None
+        accept = ",".join(Headers(scope=scope).getlist("accept"))
+        prefers_html = quality_of("text/html", accept) > quality_of("application/json", accept)
+        return self.error_page if prefers_html else None
+
     def _public_error(self, error: Exception, state: RequestState) -> ApiError:
         """Returns the response for FastAPI's errors about paths and methods without a route, and for any other one."""
         if isinstance(error, HTTPException) and error.status_code == 404:
             return RouteNotFound()
         if isinstance(error, HTTPException) and error.status_code == 405:
-            return MethodNotAllowed(_allowed_methods(self.routes, state.scope))
+            allowed = _allowed_methods(self.routes, state.scope)
+            return MethodNotAllowed(allowed) if allowed else RouteNotFound()
         logger.error("failed", extra={"requestId": state.request_id, "operation": state.operation, **describe(error)})
         return InternalError()
 
@@ -208,7 +223,7 @@ def _allowed_methods(routes: Iterable[BaseRoute], scope: Scope) -> list[str]:
         for group in routes
         if group.matches(scope)[0] != Match.NONE
         for route in routes_of([group])
-        if route.matches(scope)[0] != Match.NONE
+        if route.path != EVERY_PATH and route.matches(scope)[0] != Match.NONE
         for method in route.methods or ()
     ]
     return [*dict.fromkeys(found), *(["HEAD"] if "GET" in found else [])]
@@ -217,14 +232,17 @@ def _allowed_methods(routes: Iterable[BaseRoute], scope: Scope) -> list[str]:
 class ControlApp(FastAPI):
     """An app whose only middleware is ours."""
 
+    browser_errors: tuple[ErrorPage | None, str] = (None, "/")
+
     def build_middleware_stack(self) -> ASGIApp:
-        return RequestMiddleware(self.router, self.routes)
+        return RequestMiddleware(self.router, self.routes, *self.browser_errors)
 
 
-def create_app(*routers: APIRouter | RouteGroup) -> FastAPI:
+def create_app(*routers: APIRouter | RouteGroup, error_page: ErrorPage | None = None, below: str = "/") -> FastAPI:
     """Returns the app of one function. Every router must be a ControlRouter, or a group whose module has one.
 
-    Every response, including FastAPI's own 404 and 405, has the format of the API.
+    Every response, including FastAPI's own 404 and 405, has the format of the API, or that of the route's dialect.
+    error_page: renders errors without a dialect for requests that prefer HTML and whose path begins with `below`.
     """
     app = ControlApp(
         title="assent",
@@ -234,6 +252,7 @@ def create_app(*routers: APIRouter | RouteGroup) -> FastAPI:
         redirect_slashes=False,
         telemetry=lazy_imports.TELEMETRY_OFF,
     )
+    app.browser_errors = error_page, below
     app.router.route_class = ControlRoute
     for router in routers:
         app.router.routes.extend([router] if isinstance(router, RouteGroup) else router.routes)

@@ -12,7 +12,7 @@ The route class (`controlplane.platform.http.route`) calls the requirements' met
 defined here. An endpoint without such a parameter, such as the health check, has the base classes, which check nothing.
 """
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from http import HTTPStatus
 from typing import Any, ClassVar, Protocol
 
@@ -106,6 +106,9 @@ class CallerRequirements[C: Caller]:
         """Checks the organization and the resource of the request, after FastAPI has validated the rest."""
 
 
+# Renders an error for a browser, like `Dialect.failure`.
+type ErrorPage = Callable[[ApiError, Caller], Response]
+
 _SCOPE_KEY = "controlplane"
 _JSON_HEADERS = {"content-type": "application/json"}
 
@@ -113,11 +116,22 @@ _JSON_HEADERS = {"content-type": "application/json"}
 class RequestState:
     """One request's id, operation, caller, dialect, and the deprecated things it uses, each set once it is known.
 
+    error_page: renders errors if the route has no dialect. None: they have the API's format.
     is_dry_run: whether the request changes nothing because the client wants that.
     warnings: the unknown fields of the body, which a success names, too.
     """
 
-    __slots__ = ("caller", "deprecations", "dialect", "is_dry_run", "operation", "request_id", "scope", "warnings")
+    __slots__ = (
+        "caller",
+        "deprecations",
+        "dialect",
+        "error_page",
+        "is_dry_run",
+        "operation",
+        "request_id",
+        "scope",
+        "warnings",
+    )
 
     def __init__(self, scope: Scope, request_id: str) -> None:
         self.scope = scope
@@ -125,6 +139,7 @@ class RequestState:
         self.operation = "-"
         self.caller = Caller()
         self.dialect: Dialect | None = None
+        self.error_page: ErrorPage | None = None
         self.deprecations: list[Deprecation] = []
         self.is_dry_run = False
         self.warnings: Problems = []
@@ -161,6 +176,7 @@ class RequestState:
         """Returns the response for an error. Logs its context, which only operators may see."""
         if error.context:
             logger.info("refused", extra={"requestId": self.request_id, "code": error.code, **error.context})
-        if self.dialect is not None:
-            return self.dialect.failure(error, self.caller)
+        render = self.error_page if self.dialect is None else self.dialect.failure
+        if render is not None:
+            return render(error, self.caller)
         return Response(envelope.failure(error), error.status, {**_JSON_HEADERS, **error.headers})

@@ -9,6 +9,8 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BeforeValidator, Field
 from pydantic_core import PydanticCustomError
 
+from controlplane.platform.http.envelope import Wire
+
 
 def _without_zero_fraction(value: Any) -> Any:
     return int(value) if isinstance(value, float) and value.is_integer() else value
@@ -17,7 +19,7 @@ def _without_zero_fraction(value: Any) -> Any:
 # JSON has one type of number, in which 5.0 is the whole number 5. A text or a boolean isn't a number.
 WholeNumber = Annotated[int, Field(strict=True), BeforeValidator(_without_zero_fraction)]
 
-_TIME = Field(json_schema_extra={"format": "date-time"}, examples=["2026-03-04T05:06:07.000Z"])
+_TIME = Field(json_schema_extra={"format": "date-time"})
 _URL = Field(json_schema_extra={"format": "uri"})
 
 Timestamp = Annotated[str, _TIME]
@@ -29,6 +31,15 @@ OrganizationId = Annotated[str, Field(description="The organization's ID.", exam
 OrganizationSlug = Annotated[str, Field(description="The organization's name used in URLs.", examples=["acme"])]
 ProjectId = Annotated[str, Field(description="The project's ID.", examples=["prj_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"])]
 VendorId = Annotated[str, Field(description="The vendor's ID.", examples=["segment"])]
+
+
+class Reason(Wire):
+    """The reason for a failure."""
+
+    code: str = Field(description="The error code, for use in programs.", examples=["ARCHIVE_TOO_LARGE"])
+    message: str = Field(
+        description="The explanation, for people.", examples=["The repository is larger than a scan reads."]
+    )
 
 
 def _read(text: str) -> datetime | None:

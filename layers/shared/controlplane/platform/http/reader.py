@@ -197,12 +197,12 @@ def unknown_parameter(name: str, known: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def parse_pairs(text: bytes, max_fields: int) -> list[tuple[str, str]]:
+def parse_pairs(text: bytes, max_fields: int, max_bytes: int = MAX_FORM_BYTES) -> list[tuple[str, str]]:
     """Returns the pairs of a form or query in order, empty values included.
 
-    Raises ValueError for text that is longer than MAX_FORM_BYTES, is not percent-encoded UTF-8, or has more fields.
+    Raises ValueError for text that is longer than max_bytes, is not percent-encoded UTF-8, or has more fields.
     """
-    if len(text) > MAX_FORM_BYTES:
+    if len(text) > max_bytes:
         raise ValueError("the form is too long")
     return parse_qsl(text.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=max_fields)
 

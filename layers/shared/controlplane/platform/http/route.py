@@ -53,6 +53,8 @@ _DryRun = Annotated[
 # The attribute of an endpoint with the errors that it declares, and the scope's key with the route that a group found.
 _REFUSALS = "_refusals"
 _GROUP_ROUTE = "controlplane.route"
+# The path of a route for every address that no other route has. It doesn't make these addresses known.
+EVERY_PATH = "/{page:path}"
 _NO_REQUIREMENTS: CallerRequirements[Any] = CallerRequirements()
 # The scope's keys in which FastAPI's validation expects exit stacks.
 _SCOPES = ("fastapi_middleware_astack", "fastapi_inner_astack", "fastapi_function_astack")

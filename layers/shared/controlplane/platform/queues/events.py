@@ -8,7 +8,7 @@ their response wait for two more calls.
 from typing import Literal, get_args
 
 from controlplane.platform.core import clock, ids
-from controlplane.platform.core.ids import EventId, OwnedId
+from controlplane.platform.core.ids import EventId
 from controlplane.platform.queues import outbox
 from controlplane.platform.queues.outbox import Entry
 
@@ -22,6 +22,7 @@ WebhookEvent = Literal[
     "finding.opened",
     "finding.resolved",
     "scan.completed",
+    "audit.completed",
     "key.created",
     "key.leaked",
     "member.joined",
@@ -32,7 +33,7 @@ WEBHOOK_EVENTS: tuple[WebhookEvent, ...] = get_args(WebhookEvent)
 EventName = Literal[WebhookEvent, "webhook.disabled"]
 
 
-def entry(organization_id: str, event: EventName, *subjects: OwnedId) -> Entry:
+def entry(organization_id: str, event: EventName, *subjects: str) -> Entry:
     """Returns the message of a new event about these items, at most 25. Add its leg to the items' transaction."""
     message = {
         "kind": KIND,

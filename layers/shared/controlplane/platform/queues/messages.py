@@ -36,8 +36,8 @@ MAX_RECEIVES = 5
 VERSION: Literal[1] = 1
 
 _OWNED_ID = r"^[a-z]{3}_[0-9a-hjkmnp-tv-z]{34}$"
-# Also the id of a member.
-_SUBJECT_ID = r"^[a-z]{3}_[0-9a-hjkmnp-tv-z]{32,34}$"
+# Also the id of a member, or of an audit.
+_SUBJECT_ID = r"^[a-z]{3}_[0-9a-hjkmnp-tv-z]{18,34}$"
 
 
 class Queue(StrEnum):
@@ -50,6 +50,7 @@ class Queue(StrEnum):
     GITHUB_EVENTS = "github-events"
     NOTIFICATIONS = "notifications"
     EMAILS = "emails"
+    WEBSITE_AUDITS = "website-audits"
 
     @property
     def url(self) -> str:
@@ -164,6 +165,23 @@ class OrganizationEvent(Message):
     subjects: tuple[Annotated[str, Field(pattern=_SUBJECT_ID)], ...] = Field(max_length=MOST_SUBJECTS)
 
 
+class RunAudit(Message):
+    """Audit the website, and report to the intake. The worker reads no table.
+
+    claim: the report repeats it, which shows that it is from the worker that got this message. token: what the website
+    shows to prove ownership. consent_url: the base of the requests that prove it, if the project has consent.
+    """
+
+    kind: Literal["run-audit"] = "run-audit"
+    run_id: str = Field(pattern=_OWNED_ID)
+    audit_id: str
+    project_id: str = Field(pattern=_OWNED_ID)
+    url: str
+    claim: str
+    token: str
+    consent_url: str | None = None
+
+
 class DeliverWebhook(Message):
     """Make the attempt with this number at delivering an event to an endpoint. `notify.webhook_deliveries` writes
     it."""
@@ -175,7 +193,7 @@ class DeliverWebhook(Message):
 
 
 # Fields with the id of an item that an organization owns.
-_OWNED = ("scanId", "requestId", "itemId", "repositoryId", "eventId", "invitationId")
+_OWNED = ("scanId", "requestId", "itemId", "repositoryId", "eventId", "invitationId", "runId")
 
 
 def organization_of(message: Mapping[str, Any]) -> str | None:

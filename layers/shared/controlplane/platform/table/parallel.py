@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import copy_context
+from typing import Any
 
 _AT_ONCE = 8
 
@@ -31,3 +32,8 @@ def read_each[A, B](read: Callable[[A], B], arguments: Iterable[A]) -> list[B]:
     with ThreadPoolExecutor(max_workers=_AT_ONCE) as executor:
         started = [executor.submit(copy_context().run, read, argument) for argument in arguments]
         return [each.result() for each in started]
+
+
+def read_all(*reads: Callable[[], Any]) -> list[Any]:
+    """Returns the results of the reads, in order. Like `read_each`."""
+    return read_each(lambda read: read(), reads)

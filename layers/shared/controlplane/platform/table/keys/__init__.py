@@ -6,8 +6,8 @@ Each builder has an example item above it. Other modules import the package, and
                  ORG, SLUG, INVITEE, KH (keys by hash), AUDITLOG
     findings     SCAN, REPO, INSTALLATION, GITHUBSTATE, ISSUEATTEMPTS, SCANQUEUE, SCANSCHEDULE, SCANWATCH, ADVISORIES,
                  LATESTSCANS
-    operations   IP, RATE, REFUSALS, TRIES, IDEMPOTENCY, OUTBOX, DELETIONS, SWEEP, WAITSLOT, WORKERS, DELIVERY,
-                 HOSTLIMIT, MAILS, MAILTO, FEEDBACK…
+    operations   IP, RATE, REFUSALS, TRIES, IDEMPOTENCY, OUTBOX, DELETIONS, AUDITSCHEDULE, AUDITWATCH, SWEEP, WAITSLOT,
+                 WORKERS, DELIVERY, HOSTLIMIT, MAILS, MAILTO, FEEDBACK…
 
 `ORG#<organization>` holds nearly everything of an organization. An item that authenticates is found by its hash.
 """

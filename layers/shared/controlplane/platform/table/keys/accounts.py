@@ -11,6 +11,7 @@ INVITEE_PREFIX = "ORG#"
 KEY_PREFIX = "KEY#"
 PROJECT_PREFIX = "PROJECT#"
 PROJECT_SLUG_PREFIX = "PSLUG#"
+AUDIT_PREFIX = "AUDIT#"
 WEBHOOK_PREFIX = "WEBHOOK#"
 WEBHOOK_DELIVERY_PREFIX = "WEBHOOKDELIVERY#"
 INVITATION_PREFIX = "INVITATION#"
@@ -225,27 +226,46 @@ def project_slug(organization_id: str, slug: str) -> Key:
     return Key(organization_pk(organization_id), f"{PROJECT_SLUG_PREFIX}{slug}")
 
 
-# A website audit, its schedule, and one of its runs (runs outlive the audit).
-# {pk: ORG#org_2f…, sk: AUDIT#01j…#<auditId>, projectId: prj_2f…, websiteId: web_…, createdAt: 2026-…}
+# An audit of a website.
+# {pk: ORG#org_2f…, sk: AUDIT#01j…#aud_01j…, auditId: aud_01j…, projectId: prj_2f…, websiteId: web_01j…,
+#  url: https://example.com/, schedule: weekly, token: 4f…, consentUrl: https://…, createdAt: 2026-…,
+#  proof: {method: dns, at: 2026-…}, latestRun: {runId: run_2f…, outcome: failed, at: 2026-…}, activeRunId: run_2f…,
+#  findings: [loaded-before-consent:segment], runsOn: {day: 2026-03-04, started: 2}}
 def audit(organization_id: str, project_local: str, audit_id: str) -> Key:
-    return Key(organization_pk(organization_id), f"AUDIT#{project_local}#{audit_id}")
+    return Key(organization_pk(organization_id), f"{audit_prefix(project_local)}{audit_id}")
 
 
-# {pk: ORG#org_2f…, sk: AUDITSCHEDULE#01j…#<auditId>, everyDays: 7}
-def audit_schedule(organization_id: str, project_local: str, audit_id: str) -> Key:
-    return Key(organization_pk(organization_id), f"AUDITSCHEDULE#{project_local}#{audit_id}")
+def audit_prefix(project_local: str) -> str:
+    return f"{AUDIT_PREFIX}{project_local}#"
 
 
-# {pk: ORG#org_2f…, sk: AUDITRUN#01j…#<auditId>#<run>, startedAt: 2026-…, result: passed}
+# A run of an audit, which outlives the audit.
+# {pk: ORG#org_2f…, sk: AUDITRUN#01j…#aud_01j…#01j…, runId: run_2f…, auditId: aud_01j…, projectId: prj_2f…,
+#  websiteId: web_01j…, url: https://example.com/, trigger: manual, status: completed, claim: 9b1c…, createdAt: 2026-…,
+#  finishedAt: 2026-…, outcome: failed, reason: {code: …, message: …}, findings: [{id: …, kind: …, title: …,
+#  priority: P1, vendorId: segment, itemId: inb_2f…}], changes: {newFindings: […]}, expiresAt: 1790000000}
 def audit_run(organization_id: str, project_local: str, audit_id: str, run: str) -> Key:
-    return Key(organization_pk(organization_id), f"AUDITRUN#{project_local}#{audit_id}#{run}")
+    return Key(organization_pk(organization_id), f"{audit_run_prefix(project_local, audit_id)}{run}")
+
+
+def audit_run_prefix(project_local: str = "", audit_id: str = "") -> str:
+    """Returns the prefix of the audit's runs, or of all runs of the project, or of the organization."""
+    return "".join(f"{part}#" for part in ("AUDITRUN", project_local, audit_id) if part)
+
+
+# What a run recorded.
+# {pk: ORG#org_2f…, sk: AUDITREPORT#01j…#aud_01j…#01j…, runId: run_2f…, auditId: aud_01j…, projectId: prj_2f…,
+#  vendors: [{vendorId: segment, …}], visits: H4sI…, picture: /9j/…, expiresAt: 1790000000}
+def audit_report(organization_id: str, project_local: str, audit_id: str, run: str) -> Key:
+    return Key(organization_pk(organization_id), f"AUDITREPORT#{project_local}#{audit_id}#{run}")
 
 
 VENDOR_PREFIX = "VENDOR#"
 
 
-# `inboxItemId` to `revision` are set once the runtime has seen the vendor, `code` once a scan has, with the name and
-# the category if they are missing, and `state` and later once a person has decided.
+# `domain` to `revision` are set once the runtime or an audit has seen the vendor, `inboxItemId` if the runtime has, and
+# `code` once a scan has, with the name and the category if they are missing, and `state` and later once a person has
+# decided.
 # {pk: ORG#org_2f…, sk: VENDOR#01j…#segment, vendorId: segment, projectId: prj_2f…, reviewState: accepted,
 #  name: Segment, category: analytics, inboxItemId: inb_2f…, domain: segment.com, firstSeenAt: 2026-…,
 #  lastSeenAt: 2026-…, beforeConsent: false, evidence: [{description: …, url: https://…, seenAt: 2026-…}], revision: 7,

@@ -1,5 +1,7 @@
 """Keys of findings: the inbox, repositories, and scans."""
 
+from collections.abc import Sequence
+
 from controlplane.platform.table import shards
 from controlplane.platform.table.keys.accounts import organization_pk
 from controlplane.platform.table.keys.key import Index, Key
@@ -26,7 +28,7 @@ SCAN_REQUEST_PREFIX = "SCANREQ#"
 
 
 # The first three lines are projected into the list indexes, whose keys are in the last line. The projection of an index
-# can't be changed, so `inboxOrder` also carries what lists show of `runtimeVendor`.
+# can't be changed, so `inboxOrder` also carries what lists show of `runtimeVendor` and `assignee`.
 # {pk: ORG#org_2f…, sk: INBOX#8c4…, itemId: inb_2f…, title: Segment loads before consent, summary: …, priority: P1,
 #  status: open, source: runtime, projectId: prj_2f…, repositoryName: null, updatedAt: 2026-…, version: 9b1c…,
 #  githubIssue: {number: 7, url: https://…, createdAt: 2026-…}, statusAt: 2026-…, statusReason: null, statusBy: usr_8k…,
@@ -36,25 +38,49 @@ SCAN_REQUEST_PREFIX = "SCANREQ#"
 #  lockedFindings: {scanId: scn_2f…, newCount: 12, unlockCredits: 50},
 #  ruleId: null, description: …, remediation: …, references: […], evidence: [{…}],
 #  runtimeVendor: {projectId: prj_2f…, vendorId: segment, name: Segment, domain: segment.com},
+#  auditRun: {auditId: aud_2f…, runId: run_2f…},
 #  issueRefusal: {marker: 4f…, reason: issues-disabled, at: 2026-…},
 #  history: [{status: open, at: 2026-…}, {status: dismissed, at: 2026-…, by: usr_8k…, reason: …}],
-#  inboxOrder: 2026-…#8c4…#segment#segment.com#Segment, inboxByStatus: ORG#org_2f…#open}
+#  assignee: {userId: usr_8k…, since: 2026-…},
+#  comments: [{id: cmt_8c…, at: 2026-…, by: usr_8k…, text: …, mentions: [usr_3c…]}],
+#  inboxOrder: 2026-…#8c4…@usr_8k…@2026-…#segment#segment.com#Segment, inboxByStatus: ORG#org_2f…#open}
 def inbox_item(organization_id: str, local: str) -> Key:
     return Key(organization_pk(organization_id), f"{INBOX_PREFIX}{local}")
 
 
-def inbox_order(updated_at: str, local: str, *shown: str) -> str:
+# Written with each comment, so that people can export what they wrote. It stays if the comment is deleted.
+# {pk: ORG#org_2f…, sk: COMMENTER#usr_8k…#8c4…, userId: usr_8k…}
+def commenter(organization_id: str, user_id: str, local: str) -> Key:
+    return Key(organization_pk(organization_id), f"{commenter_prefix(user_id)}{local}")
+
+
+def commenter_prefix(user_id: str) -> str:
+    return f"COMMENTER#{user_id}#"
+
+
+def commented_item(commented: Key) -> Key:
+    """Returns the item that the person has commented on."""
+    return Key(commented.pk, f"{INBOX_PREFIX}{commented.sk.rpartition('#')[2]}")
+
+
+def inbox_order(updated_at: str, local: str, *shown: str, assignee: Sequence[str] = ()) -> str:
     """Returns the item's position in the lists, followed by texts that lists show, if they fit into a sort key.
 
-    Only the last text may contain `#`. The texts don't change the order, because the position is unique.
+    Only the last text may contain `#`. The texts don't change the order, because the position is unique. assignee: the
+    ID of an account and a time, which always fit.
     """
-    order = "#".join((updated_at, local, *shown))
+    order = "#".join((updated_at, "@".join((local, *assignee)), *shown))
     return order if len(order.encode()) <= _LONGEST_SORT_KEY_BYTES else inbox_position(order)
 
 
 def inbox_position(order: str) -> str:
     """Returns the position without the texts that follow it."""
     return "#".join(order.split("#", 2)[:2])
+
+
+def inbox_order_assignee(order: str) -> list[str]:
+    """Returns the ID of the assignee's account and the time of the assignment, or nothing."""
+    return inbox_position(order).split("@")[1:]
 
 
 def inbox_order_texts(order: str, count: int) -> list[str]:
@@ -64,6 +90,15 @@ def inbox_order_texts(order: str, count: int) -> list[str]:
 
 def inbox_status_pk(organization_id: str, status: str) -> str:
     return f"{organization_pk(organization_id)}#{status}"
+
+
+# Makes the sweep open a dismissed item at that time. It has no effect if the item has another status or end by then.
+# {pk: SNOOZES#17, sk: 2026-03-04T00:00:00.000Z#inb_2f…, itemId: inb_2f…}
+def snooze(until: str, item_id: str) -> Key:
+    return Key(f"SNOOZES#{shard_of(item_id, shards.SNOOZES)}", f"{until}#{item_id}")
+
+
+SNOOZES_PKS = tuple(f"SNOOZES#{shard}" for shard in range(shards.SNOOZES))
 
 
 ISSUE_ATTEMPTS_PK = "ISSUEATTEMPTS"

@@ -41,10 +41,11 @@ def minute_of_refusals(key: Key) -> str:
     return str(key.sk).partition("#")[0]
 
 
-# A slot that a request holds while it waits for a worker. The number of slots is fixed.
+# A slot that a request holds while it waits for a worker, or a visitor's check of code. The number of slots is fixed.
 # {pk: WAITSLOT#17, sk: WAITSLOT, holder: 4t…, expiresAt: 1772600777}
-def waiting_slot(number: int) -> Key:
-    return Key(f"WAITSLOT#{number}", "WAITSLOT")
+# {pk: WAITSLOT#check#1, sk: WAITSLOT, holder: 4t…, expiresAt: 1772600777}
+def waiting_slot(name: str) -> Key:
+    return Key(f"WAITSLOT#{name}", "WAITSLOT")
 
 
 # Which slots for an organization's messages in a queue are taken, and when the last waiting one comes back, in
@@ -101,6 +102,24 @@ def deletion(subject_id: str) -> Key:
 
 
 DELETIONS_PKS = tuple(f"DELETIONS#{shard}" for shard in range(shards.DELETIONS))
+
+
+# The next scheduled run of an audit. It has no effect if its time isn't in the audit's schedule anymore.
+# {pk: AUDITSCHEDULE#17, sk: 2026-03-04T05:16:00.000Z#aud_01j…, auditId: aud_01j…, projectId: prj_2f…}
+def scheduled_audit(at: str, audit_id: str) -> Key:
+    return Key(f"AUDITSCHEDULE#{shard_of(audit_id, shards.AUDIT_SCHEDULE)}", f"{at}#{audit_id}")
+
+
+AUDIT_SCHEDULE_PKS = tuple(f"AUDITSCHEDULE#{shard}" for shard in range(shards.AUDIT_SCHEDULE))
+
+
+# Makes the sweep end a run that has no report by that time.
+# {pk: AUDITWATCH#17, sk: 2026-03-04T05:16:07.000Z#run_2f…, runId: run_2f…, auditId: aud_01j…, projectId: prj_2f…}
+def audit_watch(at: str, run_id: str) -> Key:
+    return Key(f"AUDITWATCH#{shard_of(run_id, shards.AUDIT_WATCH)}", f"{at}#{run_id}")
+
+
+AUDIT_WATCH_PKS = tuple(f"AUDITWATCH#{shard}" for shard in range(shards.AUDIT_WATCH))
 
 
 # The position at which a sweep step ran out of time and its next run continues.
@@ -169,8 +188,9 @@ def mail_stop(address: str) -> Key:
     return Key(mail_address_pk(address), "STOP")
 
 
-# The number of invitation emails to an address on a day, and those of an organization.
-# {pk: MAILTO#ada@example.com, sk: DAY#2026-03-04, invitations: 3, expiresAt: 1772773567}
+# The number of emails of invitations, and about assignments and mentions, to an address on a day, and those of an
+# organization.
+# {pk: MAILTO#ada@example.com, sk: DAY#2026-03-04, invitations: 3, mentions: 2, expiresAt: 1772773567}
 def mail_day_of_address(address: str, day: str) -> Key:
     return Key(mail_address_pk(address), f"DAY#{day}")
 

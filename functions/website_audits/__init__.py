@@ -1,0 +1,1 @@
+"""Worker: audits a website in a real browser, and reports to the intake of findings."""

@@ -1,0 +1,134 @@
+"""A project's vendors and cookies as a table for its privacy page.
+
+The table lists the vendors that were approved and found: on a website, or in the code as of the latest scan. Others are
+only counted, so that the reader of the list sees what the table doesn't say.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from html import escape
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+from controlplane.code_host.github import markdown
+from controlplane.findings import vendors
+from controlplane.findings.vendor_facts import Cookie, find_facts, purpose_of
+from controlplane.findings.vendors import VendorItem
+from controlplane.platform.core.ids import ProjectId
+
+_UNKNOWN, _NONE = "Not known", "None"
+_COLUMNS = ("Vendor", "Purpose", "Cookies", "Privacy policy")
+# What formats or ends a cell of Markdown, or makes a link of an address.
+_MARKUP = re.compile(r"[\\`*_{}\[\]<>#|~!:]|(?<=www)\.", re.IGNORECASE)
+
+
+class ListedVendor(NamedTuple):
+    """A vendor of the table. purpose, cookies, privacy_policy: None if unknown. No cookies: it documents that.
+
+    source: the vendor's page about its cookies. before_consent: it was last seen to load before consent.
+    """
+
+    vendor_id: str
+    name: str
+    purpose: str | None
+    cookies: tuple[Cookie, ...] | None
+    privacy_policy: str | None
+    source: str | None
+    before_consent: bool
+
+
+class PrivacyTable(NamedTuple):
+    """The vendors of the table, and the names of those that it leaves out, by reason.
+
+    ignored: found, although decided against. unseen: approved, but not found.
+    """
+
+    listed: list[ListedVendor]
+    undecided: list[str]
+    ignored: list[str]
+    unseen: list[str]
+
+
+def read_table(project_id: ProjectId) -> PrivacyTable:
+    """Returns the project's table. Consistent, one round trip for each megabyte of vendors."""
+    return make_table(vendors.list_all_vendors(project_id))
+
+
+def make_table(found: Iterable[VendorItem]) -> PrivacyTable:
+    table = PrivacyTable([], [], [], [])
+    for vendor in sorted(found, key=_sort_key):
+        is_found = vendor.last_seen_at is not None or any(use.places for use in vendor.code)
+        name = vendor.name or vendor.vendor_id
+        if vendor.state == "approved" and is_found:
+            table.listed.append(_listed(vendor))
+        elif vendor.state == "approved":
+            table.unseen.append(name)
+        elif is_found:
+            (table.ignored if vendor.state == "ignored" else table.undecided).append(name)
+    return table
+
+
+def _sort_key(vendor: VendorItem) -> tuple[str, str]:
+    return (vendor.name or vendor.vendor_id).casefold(), vendor.vendor_id
+
+
+def _listed(vendor: VendorItem) -> ListedVendor:
+    facts = find_facts(vendor.vendor_id)
+    return ListedVendor(
+        vendor.vendor_id,
+        vendor.name or vendor.vendor_id,
+        purpose_of(vendor.category),
+        facts.cookies,
+        facts.privacy_policy,
+        facts.source,
+        vendor.before_consent or any(use.before_consent for use in vendor.code),
+    )
+
+
+def to_html(listed: Sequence[ListedVendor]) -> str:
+    """Returns the table as an HTML fragment without styles, classes, and scripts."""
+    heads = "".join(f'<th scope="col">{column}</th>' for column in _COLUMNS)
+    rows = "\n".join(f"<tr>{_html_cells(vendor)}</tr>" for vendor in listed)
+    return f"<table>\n<thead><tr>{heads}</tr></thead>\n<tbody>\n{rows}\n</tbody>\n</table>\n"
+
+
+def _html_cells(vendor: ListedVendor) -> str:
+    cookies = _UNKNOWN if vendor.cookies is None else "<br>".join(map(_html_cookie, vendor.cookies)) or _NONE
+    policy = _UNKNOWN
+    if vendor.privacy_policy:
+        policy = f'<a href="{escape(vendor.privacy_policy)}">{escape(_host(vendor.privacy_policy))}</a>'
+    cells = "".join(f"<td>{cell}</td>" for cell in (_html_text(vendor.purpose or _UNKNOWN), cookies, policy))
+    return f'<th scope="row">{_html_text(vendor.name)}</th>{cells}'
+
+
+def _html_text(text: str) -> str:
+    return escape(markdown.one_line(text))
+
+
+def _html_cookie(cookie: Cookie) -> str:
+    return f"<code>{escape(cookie.name)}</code> ({escape(cookie.lifetime)}): {escape(cookie.purpose)}"
+
+
+def to_markdown(listed: Sequence[ListedVendor]) -> str:
+    """Returns the table in the Markdown of GitHub."""
+    rows = [_COLUMNS, ("---",) * len(_COLUMNS), *(_markdown_cells(vendor) for vendor in listed)]
+    return "".join(f"| {' | '.join(cells)} |\n" for cells in rows)
+
+
+def _markdown_cells(vendor: ListedVendor) -> tuple[str, ...]:
+    cookies = _UNKNOWN if vendor.cookies is None else "<br>".join(map(_markdown_cookie, vendor.cookies)) or _NONE
+    policy = f"[{_host(vendor.privacy_policy)}]({vendor.privacy_policy})" if vendor.privacy_policy else _UNKNOWN
+    return _markdown_text(vendor.name), _markdown_text(vendor.purpose or _UNKNOWN), cookies, policy
+
+
+def _markdown_text(text: str) -> str:
+    """Returns a text from outside as Markdown that shows it literally, on one line."""
+    return markdown.break_signs(_MARKUP.sub(r"\\\g<0>", markdown.one_line(text).replace("&", "&amp;")))
+
+
+def _markdown_cookie(cookie: Cookie) -> str:
+    return f"`{cookie.name}` ({cookie.lifetime}): {cookie.purpose}"
+
+
+def _host(address: str) -> str:
+    return urlsplit(address).netloc

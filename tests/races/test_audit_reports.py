@@ -1,0 +1,132 @@
+"""A run of a website audit is completed once, with all that its report says, or not at all."""
+
+import json
+from typing import Any
+
+from controlplane.audits import runs, store
+from controlplane.audits.completion import Superfluous, complete_run
+from controlplane.audits.reports import WebsiteAuditReport
+from controlplane.audits.schedules import end_lost
+from controlplane.findings import vendors
+from controlplane.projects import store as projects
+from controlplane.projects.items import Address
+from tests.races.stage import RACE_TIME, Stage, faults, race
+from tests.support.audit_reports import complete_audit, finding, report, vendor
+from tests.support.sweeping import swept
+from tests.support.world import World
+
+GONE = finding("loads-after-refusal", title="Gone")
+FOUND = finding(title="Found")
+
+
+class Bench:
+    """An audit with a completed run, and another one whose report is under way: one finding is gone, another is new."""
+
+    def __init__(self, world: World, stage: Stage, *vendor_ids: str) -> None:
+        """vendor_ids: those that the report has."""
+        self.stage, company = stage, world.company()
+        self.owner_id = company.owner.user_id
+        made = projects.create_project(
+            company.organization_id,
+            "Shop",
+            region="eu-central",
+            addresses=[Address("shop.example.com", "domain"), Address("example.com", "domain")],
+            branding="assent",
+        )
+        first = complete_audit(made, GONE, finishedAt="2026-03-04T05:06:07Z")
+        self.project = projects.get_project(made.project_id)
+        self.audit_id = first.audit_id
+        self.run = store.start_run(store.get_audit(made.project_id, first.audit_id))
+        sent = report(self.run, FOUND, vendors=[*map(vendor, vendor_ids)], finishedAt="2026-03-04T05:06:09Z")
+        self.report = WebsiteAuditReport.model_validate_json(json.dumps(sent))
+
+    def reports(self) -> bool:
+        complete_run(self.report)
+        return True
+
+    def deletes(self) -> None:
+        store.delete_audit(projects.get_project(self.project.project_id), self.audit_id)
+
+    def decides(self) -> None:
+        vendors.decide_vendor(projects.get_project(self.project.project_id), "segment", "ignored", self.owner_id)
+
+    def check(self) -> dict[str, str]:
+        """Checks that the run is completed once. Returns the statuses of the findings."""
+        items = self.stage.check_invariants()
+        run = runs.find_run(self.project.project_id, self.audit_id, self.run.run_id)
+        assert run
+        assert (run.status, run.outcome, [it.title for it in run.findings]) == ("completed", "failed", ["Found"])
+        assert len(self.told(items)) == 1
+        return {it["title"]: it["status"] for it in items.values() if it.get("source") == "runtime"}
+
+    def told(self, items: Any) -> list[Any]:
+        """Returns the events about the end of the run."""
+        messages = [it["message"] for key, it in items.items() if key.pk.startswith("OUTBOX#")]
+        return [it for it in messages if self.run.run_id in it.get("subjects", ())]
+
+
+@race(Superfluous)
+def test_of_two_deliveries_of_a_report_one_completes_the_run(world, stage):
+    bench = Bench(world, stage)
+    outcomes = yield [bench.reports, bench.reports]
+    assert sum(it is True for it in outcomes) == 1
+    assert bench.check() == {"Found": "open", "Gone": "resolved"}
+
+
+@race(Superfluous, ends={True, False})
+def test_a_report_completes_the_run_or_its_audit_is_deleted_before(world, stage):
+    bench = Bench(world, stage)
+    reported, _ = yield [bench.reports, bench.deletes]
+    if reported is True:
+        assert bench.check() == {"Found": "open", "Gone": "resolved"}
+    else:
+        assert bench.told(stage.check_invariants()) == []
+        run = runs.find_run(bench.project.project_id, bench.audit_id, bench.run.run_id)
+        assert run
+        assert run.status == "pending"
+    return reported is True
+
+
+@race(ends={"open", "resolved"})
+def test_a_decision_and_a_report_both_count(world, stage):
+    bench = Bench(world, stage, "segment")
+    yield [bench.reports, bench.decides]
+    statuses = bench.check()
+    assert statuses["Gone"] == "resolved"
+    decided = vendors.find_vendor(bench.project.project_id, "segment")
+    assert decided
+    assert (decided.state, len(decided.evidence)) == ("ignored", 1)
+    return statuses["Found"]
+
+
+@race(Superfluous, ends={True, False})
+def test_a_report_completes_the_run_or_it_is_lost(world, stage, thread_clock):
+    bench = Bench(world, stage)
+
+    def sweep() -> None:
+        thread_clock(RACE_TIME + 4 * 3_600)
+        swept(end_lost)
+
+    reported, _ = yield [bench.reports, sweep]
+    run = runs.find_run(bench.project.project_id, bench.audit_id, bench.run.run_id)
+    assert run
+    assert run.status == ("completed" if reported is True else "failed")
+    assert len(bench.told(stage.check_invariants())) == (reported is True)
+    return reported is True
+
+
+@faults()
+def test_under_every_fault_a_report_is_taken_once(world, stage):
+    bench = Bench(world, stage, "segment", "hotjar")
+
+    def deliver() -> None:
+        try:
+            complete_run(bench.report)
+        except Superfluous:
+            return
+
+    case = yield deliver
+    case.second.get()
+    assert bench.check() == {"Found": "open", "Gone": "resolved"}
+    listed = vendors.list_all_vendors(bench.project.project_id)
+    assert [it.vendor_id for it in listed] == ["hotjar", "segment"]
