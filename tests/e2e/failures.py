@@ -145,7 +145,10 @@ def refused_scan(scans: Scans, second_scan: dict[str, Any], external: ExternalSe
 
 @pytest.fixture(scope="session")
 def dead_letters(stack: Stack) -> dict[str, str]:
-    """Returns why each worker dead-lettered a message that no retry can process, by queue."""
+    """Returns why each worker dead-lettered a message that no retry can process, by queue.
+
+    SQS moves those of audits, without a reason: their worker may send reports alone.
+    """
     sqs, body = stack.client("sqs"), json.dumps({"kind": "unknown", "version": 1})
     for queue in QUEUES:
         waiting = stack.physical_ids[f"{queue}Queue"]
@@ -161,6 +164,8 @@ def dead_letters(stack: Stack) -> dict[str, str]:
             )
             # Other tests have dead letters too.
             found = [it for it in answer.get("Messages", []) if it["Body"] == body]
+            if found and queue == "WebsiteAudits":
+                return "none"
             return found[0]["MessageAttributes"]["reason"]["StringValue"] if found else None
 
         return eventually(poll, f"a message among the dead letters of {queue}", stack)

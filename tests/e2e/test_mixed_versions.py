@@ -139,6 +139,7 @@ def left(ran: Ran) -> Counter[str]:
     sqs = ran.stack.client("sqs")
 
     names = [f"{queue}{end}" for queue in QUEUES for end in ("Queue", "DeadLetters")]
+    names = [name for name in names if name in ran.stack.physical_ids]  # N-1 may lack a queue
     counted = ["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"]
 
     def poll() -> Counter[str] | None:
