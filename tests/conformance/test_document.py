@@ -36,16 +36,21 @@ MOST_RUNS = 6
 # requests rarely succeed; other tests cover them.
 RARELY_REACHED = {
     "DELETE /v1/inbox/{itemId}/comments/{commentId}",
+    "DELETE /v1/projects/{projectId}/audits/{auditId}",
     "DELETE /v1/projects/{projectId}/websites/{websiteId}",
     "GET /v1/code-audit/scan-requests/{preparationId}",
+    "GET /v1/projects/{projectId}/audits/{auditId}/runs/{runId}",
     "GET /v1/requests/{requestId}",
     "PATCH /v1/code-audit/repositories/{repositoryId}/links/{projectId}",
     "PATCH /v1/inbox/{itemId}",
+    "PATCH /v1/projects/{projectId}/audits/{auditId}",
     "POST /v1/auth/device/token",
     "POST /v1/code-audit/scans",
     "POST /v1/code-audit/scans/{scanId}/cancel",
     "POST /v1/code-audit/scans/{scanId}/unlock",
     "POST /v1/inbox/{itemId}/github-issue",
+    "POST /v1/projects/{projectId}/audits",
+    "POST /v1/projects/{projectId}/audits/{auditId}/runs",
 }
 # Keyed by method and path.
 OPERATIONS: dict[str, dict[str, Any]] = {
