@@ -62,7 +62,7 @@ def _process(message: dict[str, Any]) -> None:
     if (message["kind"], message["version"]) != ("run-audit", 1):
         raise ValueError(f"unknown message: {message['kind']} {message['version']}")
     began = time.monotonic()
-    report = asyncio.run(_report(message))
+    report = asyncio.run(_report(message), loop_factory=asyncio.new_event_loop)
     # SQS shares out the intake among projects.
     _sqs().send_message(
         QueueUrl=os.environ["FINDING_INTAKE_QUEUE_URL"],
