@@ -231,6 +231,9 @@ class TestStaleConnections:
 class TestPauses:
     def test_pauses_have_full_jitter_and_double(self, paused, monkeypatch):
         monkeypatch.setattr("awsclient.client._jitter", lambda: 1.0)
+        # On a busy machine, the server may take longer than a client waits, which is another fault.
+        for limit in ("_CONNECT_SECONDS", "_READ_SECONDS"):
+            monkeypatch.setattr(f"awsclient.connection.{limit}", 60.0)
         for fault, service, expected in (
             (hang_up, "dynamodb", [0.025, 0.05]),
             (hang_up, "sqs", [0.05, 0.1]),
