@@ -186,6 +186,7 @@ class TestRun:
         assert f'src="data:image/jpeg;base64,{JPEG}"' in visitor.last.text
         finding_page = visitor.press("Hotjar loads before consent")
         assert (finding_page.status, visitor.offers("Run of the audit")) == (200, 1)
+        assert '&amp;vendor=Hotjar">Findings in the code about Hotjar</a>' in finding_page.text
         assert visitor.press("Run of the audit").status == 200
 
     def test_a_later_run_says_what_changed(self, shown, visitor):
