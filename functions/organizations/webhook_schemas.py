@@ -1,6 +1,6 @@
 """Request and response models of webhook endpoints and their deliveries."""
 
-from typing import Annotated, Any, Literal, Self, get_args
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field
 
@@ -9,17 +9,8 @@ from controlplane.platform.core.naming import Name
 from controlplane.platform.http.envelope import StrictWire, Wire
 from controlplane.platform.http.fields import OptionalTimestamp, Timestamp
 from controlplane.platform.http.validation import checked
+from controlplane.platform.queues.events import WEBHOOK_EVENTS, WebhookEvent
 
-EventName = Literal[
-    "finding.opened",
-    "finding.resolved",
-    "scan.completed",
-    "audit.completed",
-    "key.created",
-    "key.leaked",
-    "member.joined",
-    "credits.low",
-]
 Url = Annotated[
     str,
     checked(check_url),
@@ -32,10 +23,10 @@ Url = Annotated[
     ),
 ]
 Events = Annotated[
-    list[EventName],
+    list[WebhookEvent],
     Field(
         min_length=1,
-        max_length=len(get_args(EventName)),
+        max_length=len(WEBHOOK_EVENTS),
         description="The events that are sent to the endpoint.",
         examples=[["finding.opened", "finding.resolved"]],
     ),

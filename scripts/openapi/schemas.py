@@ -23,13 +23,13 @@ from controlplane.platform.core.priorities import Priority
 from controlplane.platform.core.roles import Role
 from controlplane.platform.core.schedules import Schedule
 from controlplane.platform.core.scopes import API_KEY_SCOPES
+from controlplane.platform.queues.events import WEBHOOK_EVENTS
 from controlplane.projects.items import AddressKind
 from controlplane.projects.rules import BRANDINGS
 from controlplane.scans.items import Access, Stage
 from controlplane.scans.items import Status as ScanStatus
 from openassent_analysis.findings import CATEGORIES, SEVERITIES
 from organizations.request_schemas import Decision
-from organizations.webhook_schemas import EventName
 from scripts.openapi.texts import FIXED
 
 type Schema = dict[str, Any]
@@ -74,7 +74,7 @@ _ENUMERATIONS: dict[str, tuple[str, tuple[Any, ...]]] = {
     "Decision": ("A decision about a vendor.", ("approve", "ignore")),
     "DeliveryStatus": ("The status of a delivery.", ("pending", "succeeded", "failed")),
     "DisabledReason": ("Why an endpoint is disabled.", ("person", "failing")),
-    "EventName": ("An event of an organization.", get_args(EventName)),
+    "EventName": ("An event of an organization.", WEBHOOK_EVENTS),
     "RequestDecision": ("What was decided about a request.", get_args(Decision)),
     "WebhookFormat": ("What is sent to an endpoint.", ("standard", "slack")),
     "WebhookStatus": ("Whether events are sent to an endpoint.", ("enabled", "disabled")),
