@@ -55,7 +55,7 @@ def test_examples_are_commands():
         ("playwright", "audit shop.example", "This command isn't installed.", "audit"),
     ],
 )
-def test_without_its_extra_a_command_says_which_file_to_install(module: str, line: str, message: str, extra: str):
+def test_without_its_extra_a_command_says_which_file_to_install(module, line, message, extra):
     code = f"import sys; sys.modules[{module!r}] = None; sys.argv[1:] = {line.split()}\n"
     code += "from openassent_cli.program import run; run()"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

@@ -30,7 +30,7 @@ def _sent(reply: Reply) -> dict[str, str]:
 
 
 class TestOperation:
-    def test_every_response_of_a_deprecated_operation_has_the_headers(self, api: Api, world: World):
+    def test_every_response_of_a_deprecated_operation_has_the_headers(self, api, world):
         company = world.company()
         expected = HEADERS | {"link": f'{DEPRECATION_LINK}, <{BASE}/v1/api-keys>; rel="successor-version"'}
         replies = [
@@ -42,7 +42,7 @@ class TestOperation:
         assert [reply.status for reply in replies] == [200, 401, 403, 400]
         assert [_sent(reply) for reply in replies] == [expected] * 4
 
-    def test_its_successor_has_none(self, api: Api, world: World):
+    def test_its_successor_has_none(self, api, world):
         assert _sent(api.get("/v1/api-keys", world.company().owner.token)) == {}
 
 
@@ -54,32 +54,32 @@ class TestFields:
             body["organizationId"] = company.organization_id
         return api.post(PROJECTS, company.owner.token, json_body=body)
 
-    def test_a_request_with_a_deprecated_field_gets_the_headers(self, api: Api, world: World):
+    def test_a_request_with_a_deprecated_field_gets_the_headers(self, api, world):
         for fields in ({"trustedOrigins": ["example.com"]}, {"consent": {"trustedOrigins": ["example.com"]}}):
             reply = self._create(api, world, **fields)
             assert (reply.status, _sent(reply)) == (201, HEADERS)
             rejected = self._create(api, world, **fields | {"region": "mars"})
             assert (rejected.status, _sent(rejected)) == (400, HEADERS)
 
-    def test_a_change_with_a_deprecated_field_gets_the_headers(self, api: Api, world: World):
+    def test_a_change_with_a_deprecated_field_gets_the_headers(self, api, world):
         company = world.company()
         project = api.post(PROJECTS, company.owner.token, json_body=SHOP | {"websites": ["example.com"]}).data["id"]
         old, new = {"consent": {"trustedOrigins": ["example.com"]}}, {"websites": ["example.com"]}
         replies = [api.patch(f"{PROJECTS}/{project}", company.owner.token, json_body=body) for body in (old, new)]
         assert [(reply.status, _sent(reply)) for reply in replies] == [(200, HEADERS), (200, {})]
 
-    def test_a_request_in_the_current_shape_gets_none(self, api: Api, world: World):
+    def test_a_request_in_the_current_shape_gets_none(self, api, world):
         for fields in ({}, {"websites": ["example.com"]}, {"consent": {"branding": "assent"}}):
             reply = self._create(api, world, **fields)
             assert (reply.status, _sent(reply)) == (201, {})
 
-    def test_reading_a_deprecated_field_has_no_headers(self, api: Api, world: World):
+    def test_reading_a_deprecated_field_has_no_headers(self, api, world):
         company = world.company()
         project = api.post(PROJECTS, company.owner.token, json_body=SHOP).data
         assert "trustedOrigins" in project["consent"]
         assert _sent(api.get(f"{PROJECTS}/{project['id']}", company.owner.token)) == {}
 
-    def test_a_replay_has_the_headers_too(self, api: Api, world: World):
+    def test_a_replay_has_the_headers_too(self, api, world):
         company = world.company()
         body = SHOP | {"consent": {"trustedOrigins": ["example.com"]}}
         replies = [
@@ -126,7 +126,7 @@ class TestDocument:
             assert operation.route.deprecated is (found is not None)
             assert found is None or found.successor in paths
 
-    def test_the_reference_has_the_section_that_the_link_leads_to(self, api: Api):
+    def test_the_reference_has_the_section_that_the_link_leads_to(self, api):
         assert "\n## Deprecations\n" in document()["info"]["description"]
         introduction = api.get("/docs/introduction.md").text
         for text in (document()["info"]["description"], introduction):

@@ -15,14 +15,13 @@ from controlplane.platform.http.envelope import failure
 from controlplane.platform.table.table import table
 from dashboard.app import handler
 from local.gateway import Request, body_of, own_response, rename_headers
-from tests.support.api import Api, Reply
+from tests.support.api import Reply
 from tests.support.calls import intercepted
 from tests.support.each import each
 from tests.support.events import rest_event
 from tests.support.logs import captured_logs
 from tests.support.operations import operations, operations_at
 from tests.support.template import gateway_responses
-from tests.support.world import Company, World
 
 type Headers = list[tuple[str, str]]
 
@@ -31,7 +30,7 @@ JSON = ("Content-Type", "application/json")
 
 
 @pytest.fixture
-def company(world: World) -> Company:
+def company(world):
     return world.company()
 
 
@@ -40,7 +39,7 @@ def _error(reply: Reply) -> dict[str, Any] | None:
 
 
 @pytest.fixture
-def both(api: Api):
+def both(api):
     """Sends a request with its path as it is and decoded, and returns the response if it is the same."""
 
     def send(method: str, target: str, headers: Headers, body: bytes | None = None) -> Reply:
@@ -57,19 +56,19 @@ def both(api: Api):
 
 class TestRepeatedHeaders:
     @pytest.mark.parametrize("names", [("Authorization",) * 2, ("Authorization", "authorization")])
-    def test_a_repeated_credential_is_401_even_if_it_is_valid_twice(self, both, world: World, company, names):
+    def test_a_repeated_credential_is_401_even_if_it_is_valid_twice(self, both, world, company, names):
         value = f"Bearer {world.key(company)}"
         reply = both("GET", "/v1/projects", [(name, value) for name in names])
         assert (reply.status, reply.code, reply.challenge) == (401, "UNAUTHORIZED", 'Bearer error="invalid_token"')
         assert "details" not in reply.error  # it isn't incomplete
 
-    def test_a_credential_that_a_gateway_joined_is_401(self, both, world: World, company):
+    def test_a_credential_that_a_gateway_joined_is_401(self, both, world, company):
         value = f"Bearer {world.key(company)}"
         for joined in (f"{value}, {value}", f"{value},{value}", f"{value}, x", f"x, {value}"):
             assert both("GET", "/v1/projects", [("Authorization", joined)]).status == 401
 
     @pytest.mark.parametrize("name", ["Idempotency-Key", "Content-Type"])
-    def test_a_repeated_header_is_400_even_if_both_values_are_equal(self, both, world: World, company, name: str):
+    def test_a_repeated_header_is_400_even_if_both_values_are_equal(self, both, world, company, name):
         valid = {"Idempotency-Key": "once", "Content-Type": "application/json"}
         token, value = ("Authorization", f"Bearer {world.key(company)}"), valid.pop(name)
         for repeated in (
@@ -97,7 +96,7 @@ class TestRepeatedHeaders:
 
 
 class TestPaths:
-    def test_an_encoded_slash_never_leads_to_another_route(self, both, world: World, company):
+    def test_an_encoded_slash_never_leads_to_another_route(self, both, world, company):
         token = ("Authorization", f"Bearer {company.owner.token}")
         project = both("POST", "/v1/projects", [token, JSON], BODY)
         found = f"/v1/projects/{project.data['id']}"
@@ -113,7 +112,7 @@ class TestPaths:
             reply = both("GET", path, [token])
             assert (reply.status, reply.code) == (404, "NOT_FOUND"), path
 
-    def test_a_path_that_the_gateway_decoded_once_is_not_decoded_into_another_route(self, api: Api, company):
+    def test_a_path_that_the_gateway_decoded_once_is_not_decoded_into_another_route(self, api, company):
         token = ("Authorization", f"Bearer {company.owner.token}")
         reply = api.send(Request("GET", "/v1/projects/x%252fconsent", [token]), decodes_path=True)
         assert (reply.status, reply.error["message"]) == (404, RouteNotFound.message)
@@ -124,7 +123,7 @@ class TestPaths:
         assert reply["headers"]["location"] == "/sign-in?return_to=%2Forganizations%2Facme%2Fbilling"
         assert handler({**event, "path": "/organizations/acme%2fbilling"}, None)["statusCode"] == 404
 
-    def test_encoded_characters_other_than_the_slash_are_decoded(self, both, world: World, company):
+    def test_encoded_characters_other_than_the_slash_are_decoded(self, both, world, company):
         token = ("Authorization", f"Bearer {company.owner.token}")
         project = both("POST", "/v1/projects", [token, JSON], BODY).data["id"]
         assert both("GET", f"/v1/projects/{project.replace('_', '%5F')}", [token]).status == 200
@@ -137,7 +136,7 @@ class TestPaths:
         assert json.loads(answer["body"])["error"]["message"] == RouteNotFound.message
 
     @each("path", ["/v1", "/v1/", "/v1/projects/", "//v1/projects", "/v1//projects", "/V1/projects", "/v1/nothing"])
-    def test_an_unknown_path_is_404_in_the_envelope(self, both, path: str):
+    def test_an_unknown_path_is_404_in_the_envelope(self, both, path):
         for headers in ([], [("Authorization", "Bearer x")]):
             reply = both("GET", path, headers)
             assert (reply.status, reply.code) == (404, "NOT_FOUND")
@@ -153,11 +152,11 @@ class TestPaths:
                 expected = (405, "INVALID_PAYLOAD") if is_routed else (404, "NOT_FOUND")
                 assert (reply.status, reply.code) == expected, (method, path)
 
-    def test_head_has_the_status_of_get(self, api: Api):
+    def test_head_has_the_status_of_get(self, api):
         for path, status in (("/health", 200), ("/", 200), ("/v1/regions", 200), ("/v1/me", 401), ("/v2/x", 404)):
             assert api.call("HEAD", path).status == status, path
 
-    def test_query_strings_mean_the_same(self, both, world: World, company):
+    def test_query_strings_mean_the_same(self, both, world, company):
         token = ("Authorization", f"Bearer {company.owner.token}")
         for query in (
             "limit=5",
@@ -174,7 +173,7 @@ class TestPaths:
             both("GET", f"/v1/projects?{query}", [token])
 
 
-def test_an_event_with_single_values_is_read(company: Company):
+def test_an_event_with_single_values_is_read(company):
     """The console's test of a method sends such events, with null for what is missing."""
     event = rest_event("GET", "/v1/projects", token=company.owner.token)
     single = {
@@ -223,7 +222,7 @@ class TestTheGatewaysResponses:
         ]
 
 
-def test_each_response_is_counted_and_a_server_error_also_as_one(api: Api, world: World):
+def test_each_response_is_counted_and_a_server_error_also_as_one(api, world):
     token = world.person().token
 
     def fail(call, proceed):
@@ -244,7 +243,7 @@ def test_each_response_is_counted_and_a_server_error_also_as_one(api: Api, world
     assert counted(fail, "/v1/me") == (500, [["Requests", "ServerErrors"]])
 
 
-def test_an_unexpected_error_is_logged_with_its_place_and_without_its_message(api: Api, world: World):
+def test_an_unexpected_error_is_logged_with_its_place_and_without_its_message(api, world):
     token = world.person().token
 
     def fail(call, proceed):

@@ -3,9 +3,7 @@
 from controlplane.people import sessions
 from controlplane.platform.core import tokens
 from controlplane.platform.core.errors import IncompleteCredential, Unauthorized
-from tests.support.api import Api
 from tests.support.recorded import recorded_calls
-from tests.support.world import World
 
 
 def _wrong_forms(secret: str) -> list[str]:
@@ -20,7 +18,7 @@ def _wrong_forms(secret: str) -> list[str]:
     ]
 
 
-def test_an_incomplete_credential_gets_a_401_that_says_so_without_a_call_to_the_table(api: Api, world: World):
+def test_an_incomplete_credential_gets_a_401_that_says_so_without_a_call_to_the_table(api, world):
     company = world.company()
     secrets = [company.owner.token, world.key(company), sessions.create(company.owner.user_id)]
     with recorded_calls() as calls:
@@ -35,7 +33,7 @@ def test_an_incomplete_credential_gets_a_401_that_says_so_without_a_call_to_the_
     assert list(calls) == []
 
 
-def test_known_and_unknown_keys_are_incomplete_in_the_same_way(api: Api, world: World):
+def test_known_and_unknown_keys_are_incomplete_in_the_same_way(api, world):
     known, unknown = world.key(world.company()), tokens.mint("assent")
     for one, other in zip(_wrong_forms(known), _wrong_forms(unknown), strict=True):
         assert api.get("/v1/me", one).text == api.get("/v1/me", other).text
@@ -43,7 +41,7 @@ def test_known_and_unknown_keys_are_incomplete_in_the_same_way(api: Api, world: 
     assert api.get("/v1/me", unknown).text == api.get("/v1/me").text
 
 
-def test_text_that_is_no_credential_of_this_service_gets_the_usual_401(api: Api):
+def test_text_that_is_no_credential_of_this_service_gets_the_usual_401(api):
     others = (
         tokens.mint("other")[:-1],
         "x",

@@ -315,7 +315,7 @@ class TestTheTable:
 
         on_a_late_table(EVERYTHING, story)
 
-    def test_an_index_is_late_where_something_is_decided(self, world: World):
+    def test_an_index_is_late_where_something_is_decided(self, world):
         def story() -> None:
             company = world.company()
             world.finding(company)

@@ -33,7 +33,7 @@ ISSUES = [make_issue(number) for number in range(1, 6)]
 
 
 @pytest.fixture
-def company(world: World) -> Company:
+def company(world):
     return world.company()
 
 
@@ -71,7 +71,7 @@ def later_scan(repository: RepositoryItem, now: FakeClock) -> ScanItem:
 
 class TestFindings:
     @pytest.fixture
-    def scan(self, world: World, company: Company, now: FakeClock) -> ScanItem:
+    def scan(self, world, company, now):
         """Returns a superseded scan; the newer one was created a minute later."""
         repository = world.connected_repository(company)
         first = make_scan(repository, issues=ISSUES)
@@ -80,7 +80,7 @@ class TestFindings:
         clean_up()
         return first
 
-    def test_findings_of_the_latest_scan_are_kept(self, world: World, company: Company, now: FakeClock, api: Api):
+    def test_findings_of_the_latest_scan_are_kept(self, world, company, now, api):
         scan = make_scan(world.connected_repository(company), issues=ISSUES)
         clean_up()
         now.advance(1000 * DAY)
@@ -89,14 +89,14 @@ class TestFindings:
         reply = issues(api, company, scan)
         assert (len(reply.data["issues"]), reply.data["expiredCount"], reply.data["findingsExpireAt"]) == (3, 0, None)
 
-    def test_findings_of_a_superseded_scan_expire(self, company: Company, scan: ScanItem, now: FakeClock, api: Api):
+    def test_findings_of_a_superseded_scan_expire(self, company, scan, now, api):
         ends = now.seconds + 90 * DAY
         assert expiries(keys.scan_pk(scan.scan_id)) == {ends}
         before = issues(api, company, scan).data
         assert (len(before["issues"]), before["lockedCount"], before["expiredCount"]) == (3, 2, 0)
         assert before["findingsExpireAt"] == "2026-06-02T05:07:07.000Z"
 
-    def test_expired_findings_are_reported_as_expired(self, company: Company, scan: ScanItem, now: FakeClock, api: Api):
+    def test_expired_findings_are_reported_as_expired(self, company, scan, now, api):
         """TTL may run days late: readers compare the expiry with the clock."""
         now.advance(90 * DAY)
         assert issues(api, company, scan).data == {
@@ -110,9 +110,7 @@ class TestFindings:
         assert (shown["issueCount"], shown["unlockCredits"]) == (5, None)
         assert shown["findingsExpireAt"] == "2026-06-02T05:07:07.000Z"
 
-    def test_expired_findings_cost_nothing(
-        self, company: Company, scan: ScanItem, world: World, now: FakeClock, api: Api
-    ):
+    def test_expired_findings_cost_nothing(self, company, scan, world, now, api):
         world.credits(company, 100)
         now.advance(90 * DAY)
         reply = api.post(f"/v1/code-audit/scans/{scan.scan_id}/unlock", bearer(company))
@@ -120,9 +118,7 @@ class TestFindings:
         assert reply.error["details"]["reason"] == "findings_expired"
         assert api.get("/v1/billing", bearer(company)).data["credits"]["balance"] == 100
 
-    def test_paid_findings_are_kept_while_their_scan_is_the_latest(
-        self, world: World, company: Company, now: FakeClock, api: Api
-    ):
+    def test_paid_findings_are_kept_while_their_scan_is_the_latest(self, world, company, now, api):
         repository = world.connected_repository(company)
         scan = make_scan(repository, issues=ISSUES)
         world.credits(company, 50)
@@ -133,7 +129,7 @@ class TestFindings:
         clean_up()
         assert expiries(keys.scan_pk(scan.scan_id)) == {now.seconds + 90 * DAY}
 
-    def test_findings_of_another_project_of_the_repository_are_kept(self, world: World, company: Company):
+    def test_findings_of_another_project_of_the_repository_are_kept(self, world, company):
         repository = world.connected_repository(company)
         make_scan(repository, issues=ISSUES)
         other = make_project(company, "Other")
@@ -143,9 +139,7 @@ class TestFindings:
         clean_up()
         assert expiries("FINDING#") == {None}
 
-    def test_findings_of_all_earlier_scans_expire_once_there_is_a_period(
-        self, world: World, company: Company, now: FakeClock, monkeypatch: pytest.MonkeyPatch
-    ):
+    def test_findings_of_all_earlier_scans_expire_once_there_is_a_period(self, world, company, now, monkeypatch):
         set_days(monkeypatch, "finding", 0)
         repository = world.connected_repository(company)
         earlier = [later_scan(repository, now) for _ in range(3)]
@@ -159,7 +153,7 @@ class TestFindings:
         findings.expire_superseded(newest.scan_id)
         assert None not in {reads.get_scan(scan.scan_id).findings_expire_at for scan in superseded}
 
-    def test_expiry_is_set_again_if_the_sweep_crashed(self, world: World, company: Company, now: FakeClock):
+    def test_expiry_is_set_again_if_the_sweep_crashed(self, world, company, now):
         repository = world.connected_repository(company)
         earlier = [later_scan(repository, now) for _ in range(2)]
         later_scan(repository, now)
@@ -175,9 +169,7 @@ class TestFindings:
         clean_up()
         assert None not in {reads.get_scan(scan.scan_id).findings_expire_at for scan in earlier}
 
-    def test_a_crash_at_the_oldest_scan_leaves_none_out(
-        self, world: World, company: Company, now: FakeClock, monkeypatch: pytest.MonkeyPatch
-    ):
+    def test_a_crash_at_the_oldest_scan_leaves_none_out(self, world, company, now, monkeypatch):
         set_days(monkeypatch, "finding", 0)
         repository = world.connected_repository(company)
         oldest, older, last = (later_scan(repository, now) for _ in range(3))
@@ -194,7 +186,7 @@ class TestFindings:
         assert None not in {reads.get_scan(scan.scan_id).findings_expire_at for scan in (oldest, older)}
 
     def test_findings_expire_even_if_their_scans_and_they_are_read_in_many_pages(
-        self, world: World, company: Company, now: FakeClock, monkeypatch: pytest.MonkeyPatch
+        self, world, company, now, monkeypatch
     ):
         monkeypatch.setattr(findings, "_PAGE", 2)
         repository = world.connected_repository(company)
@@ -207,9 +199,7 @@ class TestFindings:
         ends = now.seconds + 90 * DAY
         assert [expiries(keys.scan_pk(scan.scan_id)) for scan in (*earlier, last)] == [{ends}] * 3 + [{None}]
 
-    def test_a_superseded_scan_that_is_deleted_concurrently_stays_deleted(
-        self, world: World, company: Company, now: FakeClock
-    ):
+    def test_a_superseded_scan_that_is_deleted_concurrently_stays_deleted(self, world, company, now):
         repository = world.connected_repository(company)
         earlier, later = (later_scan(repository, now) for _ in range(2))
         with before_the_update_of(
@@ -218,7 +208,7 @@ class TestFindings:
             findings.expire_superseded(later.scan_id)
         assert table.get(earlier.key) is None
 
-    def test_expiring_findings_of_a_missing_scan_is_no_error(self, world: World, company: Company):
+    def test_expiring_findings_of_a_missing_scan_is_no_error(self, world, company):
         repository = world.connected_repository(company)
         scan = make_scan(repository)
         table.delete_all([work_key(scan.scan_id)], PREPARED)
@@ -228,9 +218,7 @@ class TestFindings:
 
 
 class TestResolvedItems:
-    def test_resolved_items_expire_a_year_after_they_were_resolved(
-        self, api: Api, world: World, company: Company, now: FakeClock
-    ):
+    def test_resolved_items_expire_a_year_after_they_were_resolved(self, api, world, company, now):
         item = world.finding(company)
         body = {"status": "resolved", "version": item.version}
         reply = api.patch(f"/v1/inbox/{item.item_id}", company.owner.token, json_body=body)
@@ -241,7 +229,7 @@ class TestResolvedItems:
             assert reply.status == 200
             assert expiries("INBOX#") == {None}
 
-    def test_resolved_items_that_are_found_again_dont_expire(self, world: World, company: Company, now: FakeClock):
+    def test_resolved_items_that_are_found_again_dont_expire(self, world, company, now):
         found = world.discovery(company)
         item = publish_finding(found)
         inbox.change_status(item, "resolved", item.version, company.owner.user_id, None)
@@ -250,9 +238,7 @@ class TestResolvedItems:
         assert reopened.status == "open"
         assert expiries("INBOX#") == {None}
 
-    def test_resolved_items_keep_their_expiry_if_something_else_changes(
-        self, world: World, company: Company, now: FakeClock
-    ):
+    def test_resolved_items_keep_their_expiry_if_something_else_changes(self, world, company, now):
         found = world.discovery(company, world.connected_repository(company))
         item = publish_finding(found)
         item = inbox.change_status(item, "resolved", item.version, company.owner.user_id, None)
@@ -262,7 +248,7 @@ class TestResolvedItems:
         table.update(leg, PREPARED)
         assert expiries("INBOX#") == {ends}
 
-    def test_a_vendors_expired_item_doesnt_prevent_a_decision(self, company: Company):
+    def test_a_vendors_expired_item_doesnt_prevent_a_decision(self, company):
         project = make_project(company)
         intake.record_detection(detection(project.project_id))
         item_id = vendors.decide_vendor(project, "segment", "approved", company.owner.user_id)
@@ -272,9 +258,7 @@ class TestResolvedItems:
         intake.record_detection(detection(project.project_id, observedAt="2026-03-04T06:00:00.000Z"))
         assert inbox.get_item(InboxItemId.stored(item_id)).status == "resolved"
 
-    def test_resolved_items_are_kept_if_the_days_are_0(
-        self, world: World, company: Company, monkeypatch: pytest.MonkeyPatch
-    ):
+    def test_resolved_items_are_kept_if_the_days_are_0(self, world, company, monkeypatch):
         set_days(monkeypatch, "resolved_item", 0)
         item = world.finding(company)
         inbox.change_status(item, "resolved", item.version, company.owner.user_id, None)
@@ -283,9 +267,7 @@ class TestResolvedItems:
 
 class TestAuditRunsAndFeedback:
     @pytest.mark.parametrize(("days", "left"), [(None, 400 * DAY), (3, 3 * DAY), (0, None)])
-    def test_audit_runs_and_feedback_expire_after_their_days(
-        self, company: Company, now: FakeClock, monkeypatch: pytest.MonkeyPatch, days: int | None, left: int | None
-    ):
+    def test_audit_runs_and_feedback_expire_after_their_days(self, company, now, monkeypatch, days, left):
         if days is not None:
             set_days(monkeypatch, "audit_run", days)
             set_days(monkeypatch, "feedback", days)

@@ -81,7 +81,7 @@ class TestEveryOperation:
         assert {*CALLS} == {*operations()}
 
     @each(("operation_id", "number"), EXAMPLES)
-    def test_returns_what_the_service_sent(self, operation_id: str, number: int):
+    def test_returns_what_the_service_sent(self, operation_id, number):
         service = DocumentedService(number)
         with Assent(base_url=ADDRESS, api_key="assent_secret", transport=httpx.MockTransport(service)) as client:
             result = evaluated(operation_id, client)

@@ -1,18 +1,12 @@
 """`assent audit start` with a worker that reports while the command waits."""
 
-import pytest
-
 from controlplane.audits import runs
 from controlplane.platform.core.ids import ProjectId, RunId
 from openassent_cli.problems import Exit
-from tests.functional.command_line.conftest import Office, Shell
-from tests.support.api import Api
 from tests.support.audit_reports import finding, receive, report
 
 
-def test_it_ends_with_the_findings_which_are_in_the_inbox(
-    shell: Shell, office: Office, api: Api, monkeypatch: pytest.MonkeyPatch
-):
+def test_it_ends_with_the_findings_which_are_in_the_inbox(shell, office, api, monkeypatch):
     def work(_: float) -> None:
         started = api.replies[-1].data
         ids = ProjectId.stored(started["projectId"]), started["auditId"], RunId.stored(started["runId"])

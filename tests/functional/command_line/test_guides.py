@@ -3,7 +3,7 @@
 import json
 import re
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -95,7 +95,7 @@ class TestPullRequests:
 
 class TestAssistants:
     @pytest.fixture
-    def start(self, threads, office, world, monkeypatch) -> Callable[..., set[str]]:
+    def start(self, threads, office, world, monkeypatch):
         """Starts the server as the guide's configuration says, and returns the names of its tools."""
 
         def start(name: str, scopes: Sequence[str] = ()) -> set[str]:

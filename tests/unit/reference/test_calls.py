@@ -33,7 +33,7 @@ OTHER_VALUES = {"all"}
 
 
 @pytest.fixture(autouse=True)
-def _no_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+def _no_settings(monkeypatch):
     for name in [name for name in os.environ if name.startswith("ASSENT_")]:
         monkeypatch.delenv(name)
 
@@ -72,7 +72,7 @@ class TestCommands:
         assert {*calls.COMMANDS} < {*OPERATIONS}
 
     @each("name", COMMANDS)
-    def test_has_the_values_of_the_request(self, name: str):
+    def test_has_the_values_of_the_request(self, name):
         values = {value.partition("=")[2] or value for value in parsed(COMMANDS[name]) - OTHER_VALUES}
         sent = FORMS[name]["curl"].replace("\n", "")
         if COMMANDS[name].startswith("assent api "):

@@ -7,17 +7,17 @@ import pytest
 import yaml
 from jsonschema import Draft202012Validator
 
-from scripts.reference.operations import Operation, read
+from scripts.reference.operations import read
 from tests.support.documented import document
 
 
 @pytest.fixture(scope="module")
-def tags() -> dict[str, list[Operation]]:
+def tags():
     return read(document())
 
 
 @pytest.fixture(scope="module")
-def operations(tags) -> list[Operation]:
+def operations(tags):
     return [it for operations in tags.values() for it in operations]
 
 

@@ -24,7 +24,7 @@ SMALL = {
 
 
 @pytest.fixture(scope="module")
-def files() -> dict[str, str]:
+def files():
     return build(DOCUMENT.read_text(encoding="utf-8"))
 
 
