@@ -91,11 +91,6 @@ class TestTheEnvironment:
         ended = run("whoami", **{"ASSENT_API_KEY": "assent_x", "ASSENT_BASE_URL": ADDRESS, name: value})
         assert_plain(ended, *([] if name.startswith("ASSENT") else HALVES))
 
-    def test_base_url_with_a_path(self):
-        ended = run("whoami", ASSENT_API_KEY=SECRET, ASSENT_BASE_URL=f"{ADDRESS}/v1")
-        message = "Error: The base URL has no path: leave out what follows the host, such as /v1.\n"
-        assert (ended.code, ended.stderr) == (Exit.USAGE, message)
-
 
 class TestAStoredFile:
     @each("content", ["[" * 200_000, "5", "[]", '{"default": 5}', '{"default": {"access_token": 5}}', "\x00"])

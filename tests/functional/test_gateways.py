@@ -14,13 +14,12 @@ from controlplane.platform.core.errors import RouteNotFound
 from controlplane.platform.http.envelope import failure
 from controlplane.platform.table.table import table
 from dashboard.app import handler
-from local.gateway import Request, body_of, own_response, rename_headers
+from local.gateway import Request, body_of
 from tests.support.api import Reply
 from tests.support.calls import intercepted
 from tests.support.each import each
 from tests.support.events import rest_event
 from tests.support.logs import captured_logs
-from tests.support.operations import operations, operations_at
 from tests.support.template import gateway_responses
 
 type Headers = list[tuple[str, str]]
@@ -141,37 +140,6 @@ class TestPaths:
             reply = both("GET", path, headers)
             assert (reply.status, reply.code) == (404, "NOT_FOUND")
 
-    def test_an_unknown_method_is_405_or_without_a_route_404(self, both):
-        for operation in operations():
-            path = operation.path.replace("{", "").replace("}", "")
-            for method in ("GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"):
-                if operations_at(path, method):
-                    continue
-                reply = both(method, path, [])
-                is_routed = method != "TRACE" and path not in {"/health", "/page:path"}
-                expected = (405, "INVALID_PAYLOAD") if is_routed else (404, "NOT_FOUND")
-                assert (reply.status, reply.code) == expected, (method, path)
-
-    def test_head_has_the_status_of_get(self, api):
-        for path, status in (("/health", 200), ("/", 200), ("/v1/regions", 200), ("/v1/me", 401), ("/v2/x", 404)):
-            assert api.call("HEAD", path).status == status, path
-
-    def test_query_strings_mean_the_same(self, both, world, company):
-        token = ("Authorization", f"Bearer {company.owner.token}")
-        for query in (
-            "limit=5",
-            "limit=%35",
-            "limit",
-            "limit=",
-            "limit=+5",
-            "limit=5&limit=5",
-            "cursor=a+b",
-            "&",
-            "=",
-            "",
-        ):
-            both("GET", f"/v1/projects?{query}", [token])
-
 
 def test_an_event_with_single_values_is_read(company):
     """The console's test of a method sends such events, with null for what is missing."""
@@ -192,34 +160,6 @@ class TestTheGatewaysResponses:
         for kind in ("MISSING_AUTHENTICATION_TOKEN", "DEFAULT_4XX", "RESOURCE_NOT_FOUND"):
             _, text = body_of(gateway_responses()[kind])
             assert json.loads(text) == json.loads(failure(RouteNotFound()))
-
-    def test_the_local_gateways_send_the_templates_response(self):
-        declared = gateway_responses()["MISSING_AUTHENTICATION_TOKEN"]
-        response = own_response("MISSING_AUTHENTICATION_TOKEN", "1-2-3")
-        assert response.status == declared["StatusCode"]
-        assert ("application/json", response.body.decode()) == body_of(declared)
-        assert dict(response.headers) == {
-            "content-type": "application/json",
-            "strict-transport-security": "max-age=31536000",
-            "x-request-id": "1-2-3",
-            "x-amzn-requestid": "1-2-3",
-        }
-
-    def test_headers_are_renamed_as_aws_documents(self):
-        sent = [
-            ("WWW-Authenticate", "Bearer"),
-            ("Server", "x"),
-            ("Via", "y"),
-            ("X-Request-Id", "z"),
-            ("Set-Cookie", "a"),
-        ]
-        assert rename_headers([*sent, ("Set-Cookie", "b")]) == [
-            ("x-amzn-remapped-www-authenticate", "Bearer"),
-            ("x-amzn-remapped-server", "x"),
-            ("x-request-id", "z"),
-            ("set-cookie", "a"),
-            ("set-cookie", "b"),
-        ]
 
 
 def test_each_response_is_counted_and_a_server_error_also_as_one(api, world):

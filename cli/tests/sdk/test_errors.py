@@ -1,6 +1,5 @@
 """Errors are classes, carry what the service said, and never a credential."""
 
-import json
 import logging
 import pickle
 import re
@@ -148,16 +147,6 @@ class TestASecret:
         assert SECRET not in f"{token!r} {token}"
         assert token.model_dump(by_alias=True)["accessToken"] == SECRET
         assert SECRET not in repr(change("POST", "/v1/auth/device/revoke", {"token": SECRET}))
-
-    def test_every_secret_field_is_hidden_in_a_repr(self):
-        """Every field whose description calls it a secret is hidden."""
-        schemas = document()["components"]["schemas"]
-        hidden = {"key", "secret", "accessToken", "refreshToken", "deviceCode"}
-        for name, schema in schemas.items():
-            for field, part in schema.get("properties", {}).items():
-                examples = json.dumps(part.get("examples", ""))
-                if re.search(r'"(?:whsec_|assent_)\w{20,}', examples) and not name.endswith(("Create", "Revoke")):
-                    assert field in hidden, (name, field)
 
 
 class TestAClient:

@@ -96,10 +96,6 @@ class TestForm:
             assert visitor.forge(operation.path, {"form_token": token}).status == 403
         assert uncounted() == before
 
-    def test_an_unreadable_form_is_refused(self, operation, visitor):
-        assert _submit(visitor, operation, b"form_token=%ff").status == 400
-        assert visitor.forge(operation.path, {}, **{"Content-Type": "application/json"}).status == 415
-
     def test_each_session_is_rate_limited(self, operation, visitor):
         key = keys.user_token(tokens.digest(visitor.secret))
         table.update(Update(key, "SET #rateLimit = :none", values={"none": 0}), PREPARED)

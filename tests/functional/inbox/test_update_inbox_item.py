@@ -5,9 +5,7 @@ from itertools import product
 
 from controlplane.findings import inbox
 from controlplane.platform.core import clock
-from controlplane.platform.table.table import table
 from tests.functional.inbox.conftest import LATER, STATUSES, Organization, publish, stored
-from tests.support.calls import before_the_transaction
 from tests.support.each import each
 
 ABSENT = object()
@@ -106,11 +104,3 @@ def test_an_old_version_is_never_valid_again(acme):
         versions.append(acme.change(item, status, version=versions[-1]).data["version"])
     assert len(set(versions)) == 5
     assert {acme.change(item, "dismissed", version=stale).status for stale in versions[:-1]} == {409}
-
-
-def test_returns_409_if_the_item_changed_between_read_and_write(acme):
-    item = acme.find()
-    changed = []
-    with before_the_transaction(table.client, lambda: changed.append(acme.move(item, "resolved"))):
-        reply = acme.change(item, "accepted")
-    assert reply.error["details"] == {"currentVersion": changed[0].version, "currentStatus": "resolved"}
