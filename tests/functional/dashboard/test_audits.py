@@ -38,11 +38,6 @@ TRACKED = {
 
 
 @pytest.fixture
-def project(company):
-    return make_project(company)
-
-
-@pytest.fixture
 def audit(project):
     return store.create_audit(project, project.websites[0].website_id, None)
 

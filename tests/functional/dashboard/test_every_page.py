@@ -5,8 +5,6 @@ import secrets
 from html import unescape
 from urllib.parse import quote, urljoin
 
-import pytest
-
 from controlplane.access import web_session
 from controlplane.platform.core import tokens
 from controlplane.platform.core.errors import RouteNotFound
@@ -201,11 +199,6 @@ class TestAssets:
     @each("name", ["pages.css", "style.css", "pages.0000000000000000.css", "live.js", "..", "app.py", "pages.css%00"])
     def test_no_other_file_is_served(self, browser, name):
         assert browser.get(f"/assets/{name}").status == 404
-
-
-@pytest.fixture
-def company(world, person):
-    return world.company(owner=person, name="Acme")
 
 
 def header(browser: Browser, path: str) -> str:

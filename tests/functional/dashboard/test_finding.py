@@ -29,11 +29,6 @@ LINK = "https://github.com/acme/shop/blob/1f0c2b9e/src/index.html#L12-L13"
 
 
 @pytest.fixture
-def repository(world, company):
-    return world.connected_repository(company)
-
-
-@pytest.fixture
 def item(world, company, repository):
     return world.finding(company, repository)
 

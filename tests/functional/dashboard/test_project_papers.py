@@ -23,11 +23,6 @@ address = pages_in("projects")
 
 
 @pytest.fixture
-def repository(world, company):
-    return world.connected_repository(company, name="shop")
-
-
-@pytest.fixture
 def project(repository):
     return projects.get_project(repository.links[0].project_id)
 

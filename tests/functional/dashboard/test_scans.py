@@ -3,9 +3,6 @@
 import re
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
-
-import pytest
 
 from controlplane.code_host import repositories
 from controlplane.code_host.items import Link, RepositoryItem
@@ -14,14 +11,14 @@ from controlplane.findings.fixes import Edit, Fix
 from controlplane.platform.core import ids
 from controlplane.platform.core.ids import ScanId
 from controlplane.platform.table.stored import to_map
-from controlplane.platform.table.table import Update, table
+from controlplane.platform.table.table import table
 from controlplane.scans import findings
 from controlplane.scans.findings import FindingItem
 from controlplane.scans.items import Coverage, CoveredKind, Progress, ScanItem
 from controlplane.scans.reads import Inventory, UsedVendor, VendorPackage, stored_leg
 from dashboard.scans.latest import SHOWN
 from dashboard.scans.pages import FINDINGS_PER_PAGE
-from tests.functional.dashboard.conftest import HOSTILE, pages_of
+from tests.functional.dashboard.conftest import HOSTILE, ISSUES, change, pages_of
 from tests.functional.projects.builders import make_project
 from tests.support.api import Reply
 from tests.support.audits import end_scan, make_issue, make_scan
@@ -30,7 +27,6 @@ from tests.support.published import publish_finding
 from tests.support.table import PREPARED
 from tests.support.world import Company
 
-ISSUES = [make_issue(number) for number in range(1, 6)]
 POSTHOG = UsedVendor(
     id="posthog",
     name="PostHog",
@@ -43,21 +39,10 @@ POSTHOG = UsedVendor(
 HOTJAR = UsedVendor(id="hotjar", name="Hotjar", category="analytics", loading_files=1, ungated_files=0)
 
 
-@pytest.fixture
-def repository(world, company):
-    return world.connected_repository(company, name="shop")
-
-
 def full_scan(repository: RepositoryItem, issues: Sequence[FindingItem] = ISSUES) -> ScanItem:
     """Creates a scan with full access. The first scan of a repository is a free preview, so it isn't that one."""
     used = repositories.get_repository(repository.repository_id).preview_used
     return make_scan(repository, again=None if used else "full", access="full", issues=issues)
-
-
-def change(scan: ScanItem, **values: Any) -> None:
-    """Sets attributes of the stored scan."""
-    settings = ", ".join(f"#{name} = :{name}" for name in values)
-    table.update(Update(scan.key, f"SET {settings}", values=values), PREPARED)
 
 
 def take_inventory(scan: ScanItem, *vendors: UsedVendor, truncated: bool = False) -> None:

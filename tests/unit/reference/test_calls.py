@@ -15,9 +15,7 @@ import pytest
 import openassent
 from cli.tests.support.documented_service import DocumentedService
 from cli.tests.support.shell import COMMAND, commands, is_group
-from scripts.openapi.texts import DOCUMENT
 from scripts.reference import calls
-from scripts.reference.samples import Samples
 from tests.support.documented import documented_operations, samples
 from tests.support.each import each
 
@@ -97,13 +95,3 @@ class TestPrograms:
         assert {name for name, operation in OPERATIONS.items() if "deprecated" in operation.content} == {
             *calls.SUCCESSORS
         }
-
-
-def test_other_documents_have_requests_only():
-    node = {"operationId": "getThing", "responses": {}}
-    assert [it["label"] for it in calls.samples("get", "/things", node, Samples({}))] == ["curl"]
-
-
-def test_the_page_shows_all_three_and_the_published_document_none():
-    assert "x-codeSamples" not in DOCUMENT.read_text(encoding="utf-8")
-    assert {(*forms,) for forms in FORMS.values()} == {("curl", "Command line", "Python")}
