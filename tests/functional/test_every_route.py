@@ -425,9 +425,9 @@ class TestForm:
         assert uncounted() == []
 
     def test_a_request_without_a_body_and_a_compressed_or_large_form_is_refused(self, operation, api):
-        large = b"client_id=" + b"x" * 1_048_576
+        large, before = b"client_id=" + b"x" * 1_048_576, table_dump()
         assert api.post(operation.path, raw_body=large, headers={"Content-Type": FORM}).status == 413
-        assert table_dump() == []
+        assert table_dump() == before
         assert api.post(operation.path).code == "INVALID_PAYLOAD"
         headers = {"Content-Type": FORM, "Content-Encoding": "gzip"}
         assert api.post(operation.path, raw_body=b"\x1f\x8b", headers=headers).status == 400

@@ -84,12 +84,6 @@ def test_any_request_acts_in_the_chosen_organization_unless_it_names_another(she
         assert gateway.requests[-1].url.params["organizationId"] == expected, line
 
 
-def test_an_organization_is_chosen_for_one_command(shell, office):
-    expected = shell.run("project list --org {second}".format(**office.names))
-    assert shell.run("project list").stdout != expected.stdout
-    assert shell.run("--org {second} project list".format(**office.names)) == expected
-
-
 def test_an_argument_can_be_given_as_an_option(shell):
     for line in ("project create --name Kiosk --region eu-central", "website add kiosk.example.com --project kiosk"):
         assert shell.run(line).code == 0, line

@@ -13,12 +13,10 @@ from controlplane.findings.fixes import Edit, Fix
 from controlplane.findings.items import Evidence, GithubIssue, InboxItem, LockedFindings, RuntimeVendor
 from controlplane.platform.core.ids import ProjectId
 from controlplane.platform.core.settings import settings
-from controlplane.platform.table.table import table
 from controlplane.projects.store import get_project
 from tests.functional.dashboard.conftest import HOSTILE, pages_in, pages_of
 from tests.support.audit_reports import complete_audit, finding
 from tests.support.browser import Browser, text_of
-from tests.support.calls import intercepted
 from tests.support.populated_organization import detection
 from tests.support.reply import Reply
 from tests.support.world import Company, World
@@ -138,7 +136,7 @@ class TestDecision:
         reply = visitor.press("Accept", on=page)
         assert (reply.status, "Its details changed on" in text_of(reply)) == (409, True)
 
-    def test_the_history_has_ten_statuses_with_people_and_scans(self, visitor, world, company, item, now):
+    def test_the_history_has_statuses_with_people_and_scans(self, visitor, world, company, item, now):
         leaving = world.member(company)
         for status, user_id in (("accepted", leaving.user_id), ("resolved", company.owner.user_id)):
             now.advance(60)
@@ -147,11 +145,6 @@ class TestDecision:
         shown = text_of(visitor.get(path(company, item)))
         found = shown.index("The finding was found")
         assert shown.index("Ada Lovelace resolved") < shown.index("A former member accepted") < found
-        for number in range(14):
-            status = "accepted" if number % 2 else "dismissed"
-            item = inbox.change_status(item, status, item.version, company.owner.user_id, str(number))
-        assert [change.reason for change in item.history] == [str(number) for number in range(3, 14)]
-        assert item.former is not None
 
 
 class TestIssue:
@@ -346,22 +339,9 @@ class TestList:
         for number in range(11):
             now.advance(1)
             world.finding(company, title=f"{'Match' if number % 3 else 'Other'} {number}")
-        limits: list[int] = []
-
-        def noting(call, proceed):
-            if call.operation == "Query" and "Limit" in call.parameters and "Select" not in call.parameters:
-                limits.append(call.parameters["Limit"])
-            return proceed()
-
-        with intercepted(table.client, noting):
-            pages = [
-                titles(page) for page in pages_of(visitor, inbox_path(company, "?text=match"), "Search more findings")
-            ]
-        found = [title for page in pages for title in page]
-        assert found == [f"Match {number}" for number in (10, 8, 7, 5, 4, 2, 1)]
+        pages = [titles(it) for it in pages_of(visitor, inbox_path(company, "?text=match"), "Search more findings")]
+        assert [title for page in pages for title in page] == [f"Match {it}" for it in (10, 8, 7, 5, 4, 2, 1)]
         assert len(pages) >= 4
-        # The first and the next pages of items, and a page each of the projects and of the repositories to choose from.
-        assert set(limits) == {4 + 1, 4 + 2, 100 + 1, 500 + 1}
 
     def test_a_cursor_of_other_filters_returns_400_and_text_is_escaped(self, visitor, world, company, monkeypatch):
         monkeypatch.setattr("dashboard.findings.pages.ITEMS_PER_PAGE", 1)
