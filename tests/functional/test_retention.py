@@ -21,7 +21,6 @@ from controlplane.projects import store as projects
 from controlplane.scans import findings, reads, unlocks
 from controlplane.scans.findings import FindingItem
 from controlplane.scans.items import ScanItem, work_key
-from local.template import load_template
 from tests.functional.conftest import FakeClock
 from tests.functional.projects.builders import add_audits, add_run, make_project
 from tests.support.api import Api, Reply
@@ -61,12 +60,6 @@ def issues(api: Api, company: Company, scan: ScanItem) -> Reply:
 def bearer(company: Company) -> str:
     """Returns a token that is valid now: the company's own token expires before any item does."""
     return World().token(company.owner.user_id)
-
-
-def test_logs_and_backups_have_their_defaults():
-    parameters = load_template()["Parameters"]
-    found = {name: it["Default"] for name, it in parameters.items() if name.endswith("RetentionDays")}
-    assert found == {"LogRetentionDays": 30, "BackupRetentionDays": 35}
 
 
 def later_scan(repository: RepositoryItem, now: FakeClock, found: Sequence[FindingItem] = ISSUES[:1]) -> ScanItem:

@@ -121,7 +121,3 @@ def test_all_but_the_first_invitation_of_an_organization_take_as_many_as_other_w
     assert subject.invitation_id
     token, request = new_token(subject, "user token"), USUAL["createInvitation"].prepared(subject)
     assert count_trips(request, token) == goals.READ_TRIPS["user token"] + 1
-
-
-def test_every_exception_is_an_operation():
-    assert {name for name, _ in EXCEPTIONS} <= {*READS, *WRITES}
