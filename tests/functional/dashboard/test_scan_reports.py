@@ -18,7 +18,7 @@ from controlplane.scans import failures, findings, reads, requests
 from controlplane.scans.findings import FindingVendor
 from controlplane.scans.items import Comparison, Failure, ScanItem
 from dashboard.scans.pages import SCANS_PER_PAGE
-from tests.functional.dashboard.conftest import HOSTILE, ISSUES, change, pages_in, pages_of
+from tests.functional.dashboard.conftest import ISSUES, change, pages_in, pages_of
 from tests.functional.projects.builders import make_project
 from tests.support.api import Reply
 from tests.support.audits import make_issue, make_request, make_scan, stored_repository
@@ -103,15 +103,10 @@ class TestList:
         repositories.link_project(unlinked.repository_id, Link(project.project_id, None, None, False))
         assert "Start the first one above." in text_of(visitor.get(address(company)))
 
-    def test_names_are_escaped_and_a_list_with_open_scans_refreshes_itself(self, visitor, company, repository):
-        scan = make_scan(repository)
-        change(scan, repositoryName=HOSTILE, branch=HOSTILE)
-        change(repository, name=HOSTILE, owner=HOSTILE)
-        reply = visitor.get(address(company))
-        assert text_of(reply).count("{{739*911}}") >= 4
-        assert not any(text in reply.text for text in ("<script>alert", "data-refresh"))
-        make_scan(repository, status="running")
-        assert 'id="scans" data-refresh="5"' in visitor.get(address(company)).text
+    def test_a_list_with_open_scans_refreshes_itself(self, visitor, company, repository):
+        for status, refreshes in (("completed", False), ("running", True)):
+            make_scan(repository, status=status)
+            assert ('id="scans" data-refresh="5"' in visitor.get(address(company)).text) is refreshes
 
 
 class TestTrend:

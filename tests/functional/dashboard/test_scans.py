@@ -18,7 +18,7 @@ from controlplane.scans.items import Coverage, CoveredKind, Progress, ScanItem
 from controlplane.scans.reads import Inventory, UsedVendor, VendorPackage, stored_leg
 from dashboard.scans.latest import SHOWN
 from dashboard.scans.pages import FINDINGS_PER_PAGE
-from tests.functional.dashboard.conftest import HOSTILE, ISSUES, change, pages_of
+from tests.functional.dashboard.conftest import ISSUES, change, pages_of
 from tests.functional.projects.builders import make_project
 from tests.support.api import Reply
 from tests.support.audits import end_scan, make_issue, make_scan
@@ -241,25 +241,6 @@ class TestVendors:
             assert hidden not in shown
         take_inventory(scan, HOTJAR)
         assert "The package manifests name no known vendor." in words(visitor, company, scan)
-
-
-class TestHostileText:
-    def test_texts_of_the_repository_are_escaped(self, visitor, company, repository):
-        place = replace(ISSUES[0].location, path=HOSTILE, snippet=HOSTILE)
-        fix = Fix(HOSTILE, "html", HOSTILE, (HOSTILE,), (Edit(HOSTILE, 1, HOSTILE, HOSTILE * 2),))
-        issue = replace(ISSUES[0], title=HOSTILE, description=HOSTILE, remediation=HOSTILE, location=place, fix=fix)
-        scan = full_scan(repository, [issue])
-        take_inventory(
-            scan, POSTHOG._replace(name=HOSTILE, packages=(VendorPackage(HOSTILE, HOSTILE, "x"),), hosts=(HOSTILE,))
-        )
-        change(scan, branch=HOSTILE, rootDirectory=HOSTILE, repositoryName=HOSTILE)
-        coverage = Coverage(1, 1, {HOSTILE: 1}, (CoveredKind(HOSTILE, 0, 2),), HOSTILE)
-        change(scan, coverage=to_map(coverage))
-        for address in (f"/organizations/{company.slug}/scans/{scan.scan_id}", project_page(company, "shop")):
-            reply = visitor.get(address)  # check_page checks that it has no other script
-            assert reply.status == 200
-            assert "{{739*911}}" in text_of(reply)
-            assert ("<script>alert" in reply.text, "&lt;script&gt;" in reply.text) == (False, True)
 
 
 def project_page(company: Company, slug: str) -> str:

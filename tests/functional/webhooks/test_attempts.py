@@ -42,13 +42,7 @@ def test_an_endpoint_rests_longer_after_each_timeout_until_it_answers(company, n
     assert webhooks.get_webhook(webhook.webhook_id) == webhook
 
 
-def test_a_slow_failure_counts_as_slow_and_an_endpoint_that_is_enabled_again_rests_no_more(company):
-    webhook = endpoint(company)
-    for _ in range(3):
-        attempt(company, webhook, FAILED._replace(milliseconds=2_001))
-    with pytest.raises(EndpointBusy) as busy:
-        attempt(company, webhook, SUCCEEDED)
-    assert busy.value.seconds == 60
+def test_an_endpoint_that_is_enabled_again_rests_no_more(company):
     timed_out = endpoint(company)
     attempt(company, timed_out, TIMED_OUT)
     for status in ("disabled", "enabled"):
