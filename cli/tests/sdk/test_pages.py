@@ -88,7 +88,7 @@ class TestAModel:
             one.id = "us"  # type: ignore[misc]
 
 
-def test_fields_that_the_service_ignored_are_logged(caplog: pytest.LogCaptureFixture):
+def test_fields_that_the_service_ignored_are_logged(caplog):
     warning = {"code": "unknown_field", "message": "Unknown field. Did you mean websites?", "path": ["website"]}
     ignored = httpx.Response(200, json={"success": True, "data": [region(1)], "warnings": [warning, "x"]})
     assert [it.id for it in Script(ignored).client().regions.list()] == ["region-1"]

@@ -55,16 +55,6 @@ class TestNew:
         balance = reporter.api.get("/v1/billing", company.owner.token).data["credits"]["balance"]
         assert balance == 7
 
-    @each(
-        ("field", "value"),
-        [
-            *[("category", it) for it in ("bug", "friction", "docs_mismatch", "feature_request", "performance")],
-            *[("surface", it) for it in ("api", "mcp", "cli", "docs", "sdk", "dashboard", "other")],
-        ],
-    )
-    def test_accepts_each_category_and_surface(self, reporter, world, field, value):
-        assert reporter.post(report(**{field: value}), world.person().token).status == 201
-
     @each("field", sorted(LIMITS))
     def test_texts_of_any_script_are_trimmed_before_limits_apply(self, reporter, field):
         longest = "Zeile 1\nZeile 2\t\u202e\u05e9\u05dc\u202c \U0001f986 e\u0301".ljust(LIMITS[field], "ü")

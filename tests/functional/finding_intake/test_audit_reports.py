@@ -70,7 +70,7 @@ class Audited(Intake):
 
 
 @pytest.fixture
-def audited(intake: Intake) -> Audited:
+def audited(intake):
     made = Audited(intake.sqs, intake.company)
     made.project = make_project(intake.company, origins=["shop.example.com", "example.com"])
     made.audit_id = store.create_audit(made.project, made.project.websites[0].website_id, None).audit_id
