@@ -10,7 +10,6 @@ from pathlib import Path
 
 import botocore
 import pytest
-import yaml
 from jinja2 import Environment, ModuleLoader
 
 from awsclient import connection
@@ -161,16 +160,6 @@ def compiled(path: Path, machine: int, glibc: str = "GLIBC_2.17") -> Path:
 
 class TestArchitecture:
     """The build binds the template to the processor that the artifacts were built for."""
-
-    @each("architecture", artifacts.ARCHITECTURES)
-    def test_the_built_template_accepts_only_the_processor_of_the_build(self, architecture: str, tmp_path: Path):
-        template = tmp_path / "template.yaml"
-        template.write_text(BUILT)
-        artifacts.bind_architecture(template, architecture)
-        parameters = yaml.safe_load(template.read_text())["Parameters"]
-        assert parameters["Architecture"]["AllowedValues"] == [architecture]
-        assert parameters["Architecture"]["Default"] == architecture
-        assert parameters["SnapStart"] == yaml.safe_load(BUILT)["Parameters"]["SnapStart"]
 
     @each("text", ["Parameters: {}\n", re.sub("    - x86_64\n", "", BUILT), BUILT.replace("arm64", "riscv64")])
     def test_an_unexpected_declaration_fails_the_build(self, text: str, tmp_path: Path):

@@ -67,11 +67,6 @@ class TestLimits:
         assert found.size == len(f'{{"Version":"2012-10-17","Statement":[{statement}]}}') == 255
         assert found == Measured("the inline policies of Role", 255, 10_240)
 
-    def test_the_policies_of_a_role_count_together_wherever_they_are_declared(self):
-        more = entry("IAM::Policy", Roles=[{"Ref": "Role"}], PolicyDocument=policy(1))
-        (found,) = of_roles(planted(More=more, Role=role(1, 2)))
-        assert found == Measured("the inline policies of Role", 255 + (255 + 273), 10_240)
-
     def test_a_secret_counts_as_its_two_values_during_a_rotation(self):
         secret = {"Fn::Sub": "{{resolve:secretsmanager:${Secret}:SecretString}}"}
         function = entry("Lambda::Function", Environment={"Variables": {"SECRET": secret}})
