@@ -20,7 +20,7 @@ from controlplane.scans.items import Access, Cause
 from openassent_analysis.catalogue import catalogue
 from tests.functional.projects.builders import make_project, stored
 from tests.functional.scan_execution.repeated_scans import BING, GA, HOTJAR, Audit, page
-from tests.functional.scan_execution.test_locked_scans import unlock  # noqa: F401 (a fixture)
+from tests.functional.scan_execution.test_access_levels import unlock  # noqa: F401 (a fixture)
 from tests.support import invariants
 from tests.support.api import Api
 from tests.support.calls import before_the_transaction
