@@ -1,4 +1,4 @@
-"""Locked scans announce their findings in one item, and previews show what the last one did, until they are unlocked."""
+"""Locked scans announce their findings in one item, and previews show what the last one did, until an unlock."""
 
 from collections.abc import Callable
 from typing import Any

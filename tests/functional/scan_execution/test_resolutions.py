@@ -82,13 +82,6 @@ class TestAFixedFinding:
         (history,) = list_history(audit.repository.repository_id).values()
         assert (history.first_seen_at, history.gone) == (first.created_at, None)
 
-    def test_stays_resolved_if_a_person_resolves_it_during_the_scan(self, audit):
-        audit.scan(A)
-        scan = audit.start()
-        audit.decide("resolved")
-        audit.run(scan, A)
-        assert audit.item().status == "resolved"
-
     def test_is_resolved_in_a_repository_with_more_findings_than_a_scan_keeps(self, audit, monkeypatch):
         """The findings that aren't kept are still there, so they aren't resolved, and reopen if they come back."""
         everything = {"a.html": page(GA, HOTJAR, BING), "b.html": page(GA)}
