@@ -150,14 +150,6 @@ class TestThirdParties:
             "forum": ("forum-ads.example",),
         }
 
-    def test_a_vendor_gets_the_other_hosts_of_the_entity_that_it_is(self):
-        ours = [Vendor("acme-pixel", "Acme Pixel", "marketing", ("px.acme.example",))]
-        entity = Vendor("acme", "Acme", "analytics", ("acme.example", "acme-cdn.example"))
-        (found,) = merged(ours, [entity], [])
-        assert found == Vendor(
-            "acme-pixel", "Acme Pixel", "marketing", ("px.acme.example", "acme.example", "acme-cdn.example")
-        )
-
     def test_cookieless_and_necessary_vendors_keep_our_category(self):
         for host, category in {
             "plausible.io": "cookieless-analytics",

@@ -14,7 +14,6 @@ from controlplane.erasure import deletions
 from controlplane.platform.core import clock
 from controlplane.platform.queues.messages import Queue
 from controlplane.platform.table.table import table
-from controlplane.projects import changes
 from controlplane.projects import store as projects
 from controlplane.projects.items import Address
 from sweeper.app import handler
@@ -191,15 +190,6 @@ def test_an_audit_has_one_run_at_a_time_and_six_a_day_that_people_start(shop, no
     assert (reply.status, reply.error["details"]) == (429, {"reason": "daily_runs", "limit": 6})
     now.advance(int(reply.headers["retry-after"]))
     assert shop.start(audit_id).status == 201
-
-
-def test_two_starts_at_once_start_one_run_and_a_deleted_audit_none(shop, sqs):
-    audit, other = shop.added(), shop.added()
-    with before_the_transaction(table.client, lambda: audits.start_run(audit)):
-        assert shop.start(audit.audit_id).code == "CONFLICT"
-    with before_the_transaction(table.client, lambda: changes.delete_website(reread(shop.project), shop.website_id)):
-        assert shop.start(other.audit_id).code == "NOT_FOUND"
-    assert len(stored("AUDITRUN#")) == len(sqs.at(Queue.WEBSITE_AUDITS.url)) == 1
 
 
 @each("kind", ["wildcard", "any", "app", "development"])
