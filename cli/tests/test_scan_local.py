@@ -97,38 +97,15 @@ class TestFormats:
         assert {it["partialFingerprints"]["assentFinding/v1"] for it in results} == {
             it["fingerprint"] for it in found.json["findings"]
         }
-        # One rule, and a finding in each file: the message names the vendor, and the rule doesn't.
         (rule,) = log["runs"][0]["tool"]["driver"]["rules"]
-        assert (rule["name"], rule["shortDescription"]["text"]) == (
-            "AnalyticsLoaded",
-            "An analytics tool is loaded before consent",
-        )
-        assert "Google" not in str(rule["fullDescription"]) + str(rule["help"])
-        assert all("Google" in it["message"]["text"] for it in results)
-        assert [it["properties"]["vendors"] for it in results] == [["Google Analytics"]] * 2
         assert "helpUri" not in rule
+        assert all("Google" in it["message"]["text"] for it in results)
         log = run("scan local web --format sarif --quiet", ASSENT_BASE_URL=SERVICE).json
         check_sarif(log, {"web/new.html", "web/old.html"})
         assert log["runs"][0]["tool"]["driver"]["rules"][0]["helpUri"] == f"{SERVICE}/docs/rules/analytics-loaded"
-        # The edits are those of `assent fix`: whole lines.
-        replacements = [it["fixes"][0]["artifactChanges"][0]["replacements"] for it in results]
-        assert [part["deletedRegion"]["startLine"] for (part,) in replacements] == [3, 3]
-        assert all(TRACKER[8:30] in part["insertedContent"]["text"] for (part,) in replacements)
         annotations = run("scan local web --format github").stdout.splitlines()
         assert len(annotations) == 2
         assert all(re.match(r"::(error|warning|notice) file=web/\w+\.html,line=3,", it) for it in annotations)
-
-    def test_rules_are_the_same_whichever_vendor_comes_first(self, tree):
-        def rules(*vendors: str) -> list[object]:
-            for name, vendor in zip(("a.html", "b.html"), vendors, strict=True):
-                (tree / "web" / name).write_text(PAGE.replace(TRACKER, f'<script src="https://{vendor}"></script>\n'))
-            (run_of_web,) = run("scan local web --format sarif").json["runs"]
-            return [rule for rule in run_of_web["tool"]["driver"]["rules"] if rule["id"] == "social-widget-loaded"]
-
-        vendors = "platform.twitter.com/widgets.js", "connect.facebook.net/en_US/sdk.js"
-        (rule,) = rules(*vendors)
-        assert rules(*reversed(vendors)) == [rule]
-        assert not {"Facebook", "X widgets"} & {*re.findall(r"Facebook|X widgets", str(rule))}
 
     def test_what_isnt_analyzed_is_named_in_every_format(self, tree):
         (tree / "web" / "large.html").write_text(PAGE + "<p>x</p>\n" * 300_000)
@@ -144,10 +121,7 @@ class TestFormats:
         log = run("scan local web --format sarif").json
         check_sarif(log, {"web/new.html", "web/old.html"})
         built, large = log["runs"][0]["invocations"][0]["toolExecutionNotifications"]
-        assert (built["level"], large["level"]) == ("note", "warning")
         assert built["message"]["text"] == "Not analyzed (build output): 1 file or folder, such as web/dist/a b.js."
-        place = built["locations"][0]["physicalLocation"]["artifactLocation"]
-        assert place == {"uri": "web/dist/a%20b.js", "uriBaseId": "%SRCROOT%"}
         assert large["properties"] == {"reason": "too large", "count": 1}
 
     def test_each_finding_is_shown_at_its_first_line_with_the_urgency_of_its_priority(self, tree):
@@ -193,17 +167,8 @@ class TestSelection:
         assert (paths(ended.stdout), ended.json["baselineCount"]) == (["web/new.html"], 1)
         assert "1 new finding" in run("scan local --baseline baseline.json").stderr
 
-    @pytest.mark.parametrize("content", [None, "x", "{}", '{"findings": [{}]}'])
-    def test_a_file_that_is_no_baseline_is_refused(self, content, tmp_path):
-        if content is not None:
-            (tmp_path / "baseline.json").write_text(content)
-        ended = run(f"scan local {tmp_path} --baseline {tmp_path / 'baseline.json'}")
-        assert ended.code == Exit.USAGE
-        assert "baseline.json" in ended.stderr
-
     def test_only_changed_files_are_reported(self, tree):
         assert paths(run("scan local --json --changed-since main").stdout) == ["web/new.html"]
-        assert run("scan local --changed-since nope").code == Exit.USAGE
 
     def test_globs_and_rules_select_what_is_reported(self, tree):
         (tree / "package.json").write_text("{}")
@@ -224,11 +189,19 @@ class TestSelection:
         assert paths(run("scan local web --json --exclude web/old.html").stdout) == ["new.html"]
         assert "excluded 1 (such as web/old.html)" in run("scan local --exclude old.html").stderr
 
-    @pytest.mark.parametrize("option", ["--exclude /", "--include '!a'", "--rule nope"])
-    def test_a_glob_or_a_rule_that_doesnt_exist_is_refused(self, option, tree):
-        ended = run(f"scan local {option}")
-        assert (ended.code, ended.stdout) == (Exit.USAGE, "")
-        assert re.search(r"/docs/rules of the service lists them|A glob isn't valid: ", ended.stderr)
+    @pytest.mark.parametrize(
+        ("words", "said"),
+        [
+            *((option, "A glob isn't valid: ") for option in ("--exclude /", "--include '!a'")),
+            ("--rule nope", "/docs/rules of the service lists them"),
+            ("--changed-since nope", "nope"),
+            *((f"--baseline {name}", name) for name in ("nope.json", "web/old.html")),
+            ("nope", "Error: nope isn't a folder.\n"),
+        ],
+    )
+    def test_what_doesnt_exist_or_isnt_valid_is_refused(self, words, said, tree):
+        ended = run(f"scan local {words}")
+        assert (ended.code, ended.stdout, said in ended.stderr) == (Exit.USAGE, "", True), ended.stderr
 
     @pytest.mark.parametrize("form", ["text", "json", "sarif", "github"])
     def test_a_file_gets_the_findings_instead_of_standard_output(self, form, tree):
@@ -242,10 +215,6 @@ class TestSelection:
         priority = run("scan local --json").json["findings"][0]["priority"]
         assert run(f"scan local --fail-on {priority}").code == Exit.FINDINGS
         assert run("scan local --fail-on P0").code == (Exit.FINDINGS if priority == "P0" else Exit.DONE)
-
-    def test_a_folder_that_doesnt_exist_is_refused(self, tmp_path):
-        ended = run(f"scan local {tmp_path / 'nope'}")
-        assert (ended.code, ended.stderr) == (Exit.USAGE, f"Error: {tmp_path / 'nope'} isn't a folder.\n")
 
 
 class TestCi:

@@ -22,14 +22,14 @@ from controlplane.platform.table.table import Check, TableUnavailable, table
 from tests.functional.device_auth.devices import code_body
 from tests.functional.hung_server import FailureMode, HungServer, hung_server
 from tests.functional.test_every_route import ANONYMOUS, PAGES, PROTECTED, address
-from tests.support.api import Api, Reply
+from tests.support.api import Reply
 from tests.support.asgi import DirectApi
 from tests.support.calls import Call, Proceed, intercepted, refused
 from tests.support.events import rest_event
 from tests.support.operations import operations
 from tests.support.table import PREPARED
 from tests.support.valid_requests import valid_body
-from tests.support.world import Company, table_dump
+from tests.support.world import table_dump
 
 HEALTH_SECONDS, REQUEST_SECONDS = 2, 6
 ORGANIZATION = "org_3f8k2m9q7r1s5t6v"
@@ -182,41 +182,6 @@ class TestTable:
                 with pytest.raises(TableUnavailable):
                     table.transact({"one": Check(keys.organization(ORGANIZATION), "attribute_exists(pk)")}, PREPARED)
             assert server.connections == 1
-
-
-def create_key(api: Api, company: Company) -> Reply:
-    path = f"/v1/api-keys?organizationId={company.organization_id}"
-    return api.post(path, company.owner.token, json_body={"name": "x"}, headers={"Idempotency-Key": "one-of-mine"})
-
-
-class TestCreationOfUnknownOutcome:
-    @pytest.mark.parametrize("applied", [True, False])
-    def test_a_creation_of_unknown_outcome_returns_503_and_never_takes_effect_twice(self, api, world, now, applied):
-        company = world.company()
-        with hung_server() as server:
-            hung = create_client("dynamodb", server.url)
-            interrupted: list[Call] = []
-
-            def around(call: Call, proceed: Proceed) -> Any:
-                if interrupted or call.operation == "TransactWriteItems":
-                    if applied and not interrupted:
-                        proceed()
-                    interrupted.append(call)
-                    return hung.call(call.operation, call.parameters)
-                return proceed()
-
-            with intercepted(table.client, around):
-                check_unavailable(create_key(api, company))
-        assert (
-            len({call.parameters["ClientRequestToken"] for call in interrupted if "TransactItems" in call.parameters})
-            == 1
-        )
-        assert create_key(api, company).error["details"] == {"reason": "in_flight"}
-        now.advance(31)
-        again = create_key(api, company)
-        assert again.status == (409 if applied else 201)
-        listed = api.get(f"/v1/api-keys?organizationId={company.organization_id}", company.owner.token)
-        assert len(listed.data) == 1
 
 
 class TestQueue:

@@ -5,7 +5,7 @@ from itertools import product
 
 from controlplane.findings import inbox
 from controlplane.platform.core import clock
-from tests.functional.inbox.conftest import LATER, STATUSES, publish, stored
+from tests.functional.inbox.conftest import STATUSES, stored
 from tests.support.each import each
 
 ABSENT = object()
@@ -49,14 +49,6 @@ def test_the_reason_and_its_author_are_stored_until_the_next_change(acme, world)
     assert (kept["statusReason"], kept["statusBy"]) == ({"S": "a test page"}, {"S": member.user_id})
     acme.change(item, "open", version=first.data["version"], reason=None)
     assert acme.get(item)["statusReason"] is None
-
-
-def test_newer_evidence_doesnt_conflict_with_a_change(acme, world, now):
-    found = world.discovery(acme.company, acme.connect())
-    item = publish(found)
-    now.advance(60)
-    publish(found, observed_at=LATER, evidence=())
-    assert acme.change(item, "accepted").status == 200
 
 
 @each(

@@ -8,7 +8,6 @@ from controlplane.notify.webhooks import TIMEOUT, Attempt
 from controlplane.platform.core.ids import EventId
 from controlplane.platform.queues import messages
 from controlplane.platform.table import keys
-from controlplane.platform.table.leases import Held
 from controlplane.platform.table.table import Delete, table
 from tests.support.endpoints import FAILED, begin, delivered, endpoint
 from tests.support.table import PREPARED
@@ -57,17 +56,6 @@ def test_an_endpoint_is_disabled_by_a_failure_a_day_after_the_first(seconds, sta
     now.advance(seconds)
     attempt(company, webhook, FAILED)
     assert webhooks.get_webhook(webhook.webhook_id).status == status
-
-
-def test_an_attempt_waits_until_another_workers_lease_ends(company, now):
-    delivery = delivered(company)
-    begin(delivery)
-    now.advance(webhook_deliveries.LEASE_SECONDS - 1)
-    with pytest.raises(Held) as held:
-        begin(delivery)
-    assert held.value.seconds == 1
-    now.advance(1)
-    begin(delivery)
 
 
 def test_the_latest_20_attempts_are_kept(company):

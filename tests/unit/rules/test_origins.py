@@ -3,7 +3,6 @@
 # ruff: noqa: RUF001 (look-alike characters are what several cases are about)
 
 import os
-import pickle
 import subprocess
 import sys
 
@@ -224,11 +223,6 @@ def test_an_unusable_name_is_rejected_with_what_to_write_for_a_private_host(sent
     with pytest.raises(InvalidOrigin) as refusal:
         parse_origin(sent)
     assert "use localhost, its IP address, or a name that ends in .localhost, .test, .local" in refusal.value.reason
-
-
-def test_an_invalid_origin_error_can_be_pickled():
-    refusal = pickle.loads(pickle.dumps(InvalidOrigin("x", "No.")))
-    assert (refusal.value, refusal.reason) == ("x", "No.")
 
 
 def test_large_tables_are_loaded_by_the_first_address_that_needs_them():
