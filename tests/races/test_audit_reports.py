@@ -9,7 +9,7 @@ from controlplane.audits.reports import WebsiteAuditReport
 from controlplane.audits.schedules import end_lost
 from controlplane.findings import vendors
 from controlplane.projects import store as projects
-from controlplane.projects.items import Address
+from tests.functional.projects.builders import make_project
 from tests.races.stage import RACE_TIME, Stage, faults, race
 from tests.support.audit_reports import complete_audit, finding, report, vendor
 from tests.support.sweeping import swept
@@ -26,13 +26,7 @@ class Bench:
         """vendor_ids: those that the report has."""
         self.stage, company = stage, world.company()
         self.owner_id = company.owner.user_id
-        made = projects.create_project(
-            company.organization_id,
-            "Shop",
-            region="eu-central",
-            addresses=[Address("shop.example.com", "domain"), Address("example.com", "domain")],
-            branding="assent",
-        )
+        made = make_project(company, origins=("shop.example.com", "example.com"))
         first = complete_audit(made, GONE, finishedAt="2026-03-04T05:06:07Z")
         self.project = projects.get_project(made.project_id)
         self.audit_id = first.audit_id

@@ -145,6 +145,13 @@ def _joining(world: World, role: Role, changed: str) -> Case:
     return _join(world, user_id, role), sets(keys.user(user_id), **{changed: "other"}), LegFailed
 
 
+def _joined_twice(world: World) -> Case:
+    company = world.company()
+    organizations.save_default(company.owner.user_id, company.organization_id)
+    join = _join(world, company.owner.user_id)
+    return join, join, LegFailed
+
+
 def _left_the_only_organization(world: World) -> Case:
     company = world.company()
     user_id = world.member(company).user_id
@@ -241,6 +248,7 @@ CASES: dict[str, Make] = {
     "invitation whose address was invited again": lambda it: _invitation(
         it, lambda read, _: sets(read.lock_key, invitationId="inv_other")
     ),
+    "member who has joined": _joined_twice,
     "member who left the only organization": _left_the_only_organization,
     "member who joined the lost default again": _joined_the_lost_default,
     "member with another address": lambda it: _joining(it, "member", "email"),
