@@ -39,11 +39,7 @@ LinkedProjectId = Annotated[
 ]
 
 
-@router.get(
-    "/v1/code-audit/repositories/{repositoryId}/links",
-    operation_id="listLinks",
-    summary="List the links of a repository",
-)
+@router.get("/v1/code-audit/repositories/{repositoryId}/links", summary="List the links of a repository")
 async def list_links(access: ReadsRepository, limit: Limit = 50, cursor: Cursor = None) -> Page[LinkedProject]:
     """Lists the projects that the repository is linked to, in the order in which the projects were created."""
     repository = access.resource
@@ -55,10 +51,7 @@ async def list_links(access: ReadsRepository, limit: Limit = 50, cursor: Cursor 
 
 
 @router.post(
-    "/v1/code-audit/repositories/{repositoryId}/links",
-    operation_id="createLink",
-    summary="Link a project to a repository",
-    status_code=201,
+    "/v1/code-audit/repositories/{repositoryId}/links", summary="Link a project to a repository", status_code=201
 )
 @refuses(repositories.ProjectGone, repositories.AlreadyLinked, repositories.LinkLimitReached)
 async def create_link(
@@ -84,11 +77,7 @@ async def create_link(
     )
 
 
-@router.patch(
-    "/v1/code-audit/repositories/{repositoryId}/links/{projectId}",
-    operation_id="updateLink",
-    summary="Change a link",
-)
+@router.patch("/v1/code-audit/repositories/{repositoryId}/links/{projectId}", summary="Change a link")
 @refuses(repositories.ProjectGone, repositories.NotLinked)
 async def update_link(access: ChangesRepository, project_id: LinkedProjectId, body: LinkUpdate) -> LinkedProject:
     """Changes what is scanned for the project, and when. Omitted fields keep their values.
@@ -101,11 +90,7 @@ async def update_link(access: ChangesRepository, project_id: LinkedProjectId, bo
     return LinkedProject.of(updated, next(it for it in updated.links if it.project_id == project.project_id), project)
 
 
-@router.delete(
-    "/v1/code-audit/repositories/{repositoryId}/links/{projectId}",
-    operation_id="deleteLink",
-    summary="Unlink a project",
-)
+@router.delete("/v1/code-audit/repositories/{repositoryId}/links/{projectId}", summary="Unlink a project")
 @refuses(repositories.NotLinked)
 async def delete_link(access: ChangesRepository, project_id: LinkedProjectId) -> DeletedLink:
     """Unlinks a project from the repository. The project's scans and findings are kept.
@@ -119,11 +104,7 @@ async def delete_link(access: ChangesRepository, project_id: LinkedProjectId) ->
     return DeletedLink(deleted=True, project_id=parsed)
 
 
-@router.delete(
-    "/v1/code-audit/repositories/{repositoryId}",
-    operation_id="disconnectRepository",
-    summary="Disconnect a repository",
-)
+@router.delete("/v1/code-audit/repositories/{repositoryId}", summary="Disconnect a repository")
 async def disconnect_repository(access: ChangesRepository) -> DisconnectedRepository:
     """Disconnects the repository from the organization, and ends its running scan.
 

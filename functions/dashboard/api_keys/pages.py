@@ -39,13 +39,13 @@ _DONE = {
 }
 
 
-@router.get("/organizations/{organizationSlug}/keys", operation_id="showKeys")
+@router.get("/organizations/{organizationSlug}/keys")
 async def show_keys(session: MemberSees) -> Response:
     """Lists the organization's API keys. Admins and owners can create others if the plan has API access."""
     return _keys(session)
 
 
-@router.post("/organizations/{organizationSlug}/keys", operation_id="submitKey")
+@router.post("/organizations/{organizationSlug}/keys")
 async def submit_key(session: AdminSubmitsMany) -> Response:
     """Creates a key and shows its secret. Sending the same form again shows the same secret."""
     try:
@@ -56,13 +56,13 @@ async def submit_key(session: AdminSubmitsMany) -> Response:
     return _secret(session, created, name=draft.name)
 
 
-@router.get("/organizations/{organizationSlug}/keys/{keyId}", operation_id="showKey")
+@router.get("/organizations/{organizationSlug}/keys/{keyId}")
 async def show_key(session: MemberSees, key_id: KeyPath) -> Response:
     """Shows a key. Admins and owners can roll and revoke it."""
     return _key(session, key_id)
 
 
-@router.post("/organizations/{organizationSlug}/keys/{keyId}/roll", operation_id="submitKeyRoll")
+@router.post("/organizations/{organizationSlug}/keys/{keyId}/roll")
 async def submit_key_roll(session: AdminSubmits, key_id: KeyPath) -> Response:
     """Replaces the key and shows the new secret. Sending the same form again shows the same secret."""
     try:
@@ -75,7 +75,7 @@ async def submit_key_roll(session: AdminSubmits, key_id: KeyPath) -> Response:
     return _secret(session, created, grace_seconds=grace_seconds)
 
 
-@router.post("/organizations/{organizationSlug}/keys/{keyId}/revoke", operation_id="submitKeyRevocation")
+@router.post("/organizations/{organizationSlug}/keys/{keyId}/revoke")
 async def submit_key_revocation(session: AdminSubmits, key_id: KeyPath) -> Response:
     """Revokes the key, or the old secret of the key that replaced it."""
     own_id = own_key(session.organization.organization_id, key_id)

@@ -36,7 +36,7 @@ _DONE = {
 }
 
 
-@router.get("/organizations/{organizationSlug}/repositories", operation_id="showRepositories")
+@router.get("/organizations/{organizationSlug}/repositories")
 async def show_repositories(session: MemberSees) -> Response:
     """Lists the connected repositories. Admins and owners can connect others."""
     organization_id = session.organization.organization_id
@@ -52,14 +52,14 @@ async def show_repositories(session: MemberSees) -> Response:
     )
 
 
-@router.get("/organizations/{organizationSlug}/repositories/{repositoryId}", operation_id="showRepository")
+@router.get("/organizations/{organizationSlug}/repositories/{repositoryId}")
 async def show_repository(session: MemberSees, repository_id: RepositoryPath) -> Response:
     """Shows the repository's links to projects. Admins and owners can change them."""
     return _repository(session, _get_repository(session, repository_id))
 
 
-@router.post("/organizations/{organizationSlug}/repositories/{repositoryId}/links", operation_id="saveRepositoryLink")
-async def save_link(session: AdminSubmits, repository_id: RepositoryPath) -> Response:
+@router.post("/organizations/{organizationSlug}/repositories/{repositoryId}/links")
+async def save_repository_link(session: AdminSubmits, repository_id: RepositoryPath) -> Response:
     """Links a project, or changes or removes its link."""
     repository = _get_repository(session, repository_id)
     change = forms.unlink if session.form.get("action") == "unlink" else forms.save_link
@@ -70,24 +70,20 @@ async def save_link(session: AdminSubmits, repository_id: RepositoryPath) -> Res
     return redirect_within(session.organization, f"/repositories/{repository.repository_id}?done={done}")
 
 
-@router.get(
-    "/organizations/{organizationSlug}/repositories/{repositoryId}/disconnect", operation_id="showDisconnection"
-)
+@router.get("/organizations/{organizationSlug}/repositories/{repositoryId}/disconnect")
 async def show_disconnection(session: AdminSees, repository_id: RepositoryPath) -> Response:
     """Explains what disconnecting the repository deletes."""
     return page("repository_disconnect", session, repository=_get_repository(session, repository_id))
 
 
-@router.post(
-    "/organizations/{organizationSlug}/repositories/{repositoryId}/disconnect", operation_id="confirmDisconnection"
-)
+@router.post("/organizations/{organizationSlug}/repositories/{repositoryId}/disconnect")
 async def confirm_disconnection(session: AdminSubmits, repository_id: RepositoryPath) -> Response:
     """Disconnects the repository."""
     repositories.disconnect_repository(_read_id(session, repository_id), session.user_id)
     return redirect_within(session.organization, "/repositories?done=disconnected")
 
 
-@router.get("/organizations/{organizationSlug}/github", operation_id="connectGithub")
+@router.get("/organizations/{organizationSlug}/github")
 async def connect_github(session: AdminSees) -> Response:
     """Leads to GitHub: to install our App or, with `installed`, to confirm who the person is.
 
@@ -98,7 +94,7 @@ async def connect_github(session: AdminSees) -> Response:
     return page("github_next", session, leads_on_to=target) if "new" in session.parameters else redirect(target)
 
 
-@router.get("/github/callback", operation_id="finishGithub")
+@router.get("/github/callback")
 async def finish_github(session: SignedIn) -> Response:
     """Offers the repositories that the person may connect. A single one is chosen already.
 
@@ -116,7 +112,7 @@ async def finish_github(session: SignedIn) -> Response:
     return _offers(session, offers)
 
 
-@router.post("/organizations/{organizationSlug}/repositories", operation_id="connectRepository")
+@router.post("/organizations/{organizationSlug}/repositories")
 async def connect_repository(session: AdminSubmits) -> Response:
     """Connects the chosen repository, links it to a new or an existing project, and leads to its first scan.
 

@@ -58,13 +58,13 @@ _DONE = {
 }
 
 
-@router.get(_PAGES, operation_id="showWebhooks")
+@router.get(_PAGES)
 async def show_webhooks(session: MemberSees) -> Response:
     """Lists the organization's endpoints to admins and owners, who can create others."""
     return _webhooks(session)
 
 
-@router.post(_PAGES, operation_id="submitWebhook")
+@router.post(_PAGES)
 async def submit_webhook(session: AdminSubmits) -> Response:
     """Creates an endpoint and shows its secret. Sending the same form again shows the same secret."""
     try:
@@ -88,13 +88,13 @@ async def submit_webhook(session: AdminSubmits) -> Response:
     return _secret(session, created, is_new=True)
 
 
-@router.get(_PAGES + "/{webhookId}", operation_id="showWebhook")
+@router.get(_PAGES + "/{webhookId}")
 async def show_webhook(session: AdminSees, webhook_id: WebhookPath) -> Response:
     """Shows an endpoint with its deliveries."""
     return _webhook(session, _own(session, webhook_id))
 
 
-@router.post(_PAGES + "/{webhookId}", operation_id="submitWebhookChange")
+@router.post(_PAGES + "/{webhookId}")
 async def submit_webhook_change(session: AdminSubmits, webhook_id: WebhookPath) -> Response:
     """Changes the endpoint's name, URL, format, and events."""
     own_id = _own(session, webhook_id)
@@ -107,7 +107,7 @@ async def submit_webhook_change(session: AdminSubmits, webhook_id: WebhookPath) 
     return redirect_within(session.organization, f"/webhooks/{own_id}?done=saved")
 
 
-@router.post(_PAGES + "/{webhookId}/status", operation_id="submitWebhookStatus")
+@router.post(_PAGES + "/{webhookId}/status")
 async def submit_webhook_status(session: AdminSubmits, webhook_id: WebhookPath) -> Response:
     """Enables or disables the endpoint."""
     own_id = _own(session, webhook_id)
@@ -116,7 +116,7 @@ async def submit_webhook_status(session: AdminSubmits, webhook_id: WebhookPath) 
     return redirect_within(session.organization, f"/webhooks/{own_id}?done={status}")
 
 
-@router.post(_PAGES + "/{webhookId}/rotate", operation_id="submitWebhookRotation")
+@router.post(_PAGES + "/{webhookId}/rotate")
 async def submit_webhook_rotation(session: AdminSubmits, webhook_id: WebhookPath) -> Response:
     """Replaces the secret and shows the new one. Sending the same form again shows the same secret."""
     own_id = _own(session, webhook_id)
@@ -135,20 +135,20 @@ async def submit_webhook_rotation(session: AdminSubmits, webhook_id: WebhookPath
     return _secret(session, created, is_new=False)
 
 
-@router.post(_PAGES + "/{webhookId}/delete", operation_id="submitWebhookDeletion")
+@router.post(_PAGES + "/{webhookId}/delete")
 async def submit_webhook_deletion(session: AdminSubmits, webhook_id: WebhookPath) -> Response:
     """Deletes the endpoint."""
     webhooks.delete_webhook(webhooks.get_webhook(_own(session, webhook_id)), session.user_id)
     return redirect_within(session.organization, "/webhooks?done=deleted")
 
 
-@router.get(_PAGES + "/{webhookId}/deliveries/{eventId}", operation_id="showWebhookDelivery")
+@router.get(_PAGES + "/{webhookId}/deliveries/{eventId}")
 async def show_webhook_delivery(session: AdminSees, webhook_id: WebhookPath, event_id: EventPath) -> Response:
     """Shows a delivery: what is sent, and each attempt."""
     return _delivery(session, *_get_delivery(session, webhook_id, event_id))
 
 
-@router.post(_PAGES + "/{webhookId}/deliveries/{eventId}/replay", operation_id="submitWebhookReplay")
+@router.post(_PAGES + "/{webhookId}/deliveries/{eventId}/replay")
 async def submit_webhook_replay(session: AdminSubmits, webhook_id: WebhookPath, event_id: EventPath) -> Response:
     """Sends the event to the endpoint again."""
     webhook, found = _get_delivery(session, webhook_id, event_id)

@@ -69,13 +69,13 @@ class Row(NamedTuple):
     stopped: StopReason | None
 
 
-@router.get("/organizations/{organizationSlug}/members", operation_id="showMembers")
+@router.get("/organizations/{organizationSlug}/members")
 async def show_members(session: MemberSees) -> Response:
     """Lists the members and the pending invitations. Admins and owners can change them."""
     return _members(session)
 
 
-@router.post("/organizations/{organizationSlug}/members", operation_id="submitInvitation")
+@router.post("/organizations/{organizationSlug}/members")
 async def submit_invitation(session: AdminSubmits) -> Response:
     """Invites an email address."""
     email = session.form.get("email", "").strip()
@@ -89,7 +89,7 @@ async def submit_invitation(session: AdminSubmits) -> Response:
     return _done(session, "mailed" if settings.email_sender else "invited")
 
 
-@router.post("/organizations/{organizationSlug}/members/change", operation_id="submitMember")
+@router.post("/organizations/{organizationSlug}/members/change")
 async def submit_member(session: AdminSubmits) -> Response:
     """Changes a member's role, or removes the member."""
     here, is_removal = session.organization, session.form.get("action") == "remove"
@@ -104,7 +104,7 @@ async def submit_member(session: AdminSubmits) -> Response:
     return _done(session, "removed" if is_removal else "changed")
 
 
-@router.post("/organizations/{organizationSlug}/members/withdraw", operation_id="submitWithdrawal")
+@router.post("/organizations/{organizationSlug}/members/withdraw")
 async def submit_withdrawal(session: AdminSubmits) -> Response:
     """Withdraws a pending invitation."""
     try:
@@ -117,7 +117,7 @@ async def submit_withdrawal(session: AdminSubmits) -> Response:
     return _done(session, "withdrawn")
 
 
-@router.post("/organizations/{organizationSlug}/members/resend", operation_id="submitResend")
+@router.post("/organizations/{organizationSlug}/members/resend")
 async def submit_resend(session: AdminSubmits) -> Response:
     """Sends a pending invitation again."""
     try:

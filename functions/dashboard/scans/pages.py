@@ -78,13 +78,13 @@ class Report(NamedTuple):
     fixed: list[InboxItem]
 
 
-@router.get("/organizations/{organizationSlug}/scans", operation_id="showScans")
+@router.get("/organizations/{organizationSlug}/scans")
 async def show_scans(session: MemberSees) -> Response:
     """Lists the organization's scans, newest first, with a form that starts one."""
     return _scans(session)
 
 
-@router.post("/organizations/{organizationSlug}/scans", operation_id="beginScan")
+@router.post("/organizations/{organizationSlug}/scans")
 async def begin_scan(session: MemberSubmits) -> Response:
     """Starts a scan, and redirects to its page."""
     from dashboard.scans import changes  # noqa: PLC0415 (60 ms that only changes and downloads need)
@@ -96,7 +96,7 @@ async def begin_scan(session: MemberSubmits) -> Response:
     return redirect_within(session.organization, f"/scans/{work_id}?done=started")
 
 
-@router.get("/organizations/{organizationSlug}/scans/{scanId}", operation_id="showScan")
+@router.get("/organizations/{organizationSlug}/scans/{scanId}")
 async def show_scan(session: MemberSees, scan_id: ScanPath, after: AfterFinding = 0) -> Response:
     """Shows a scan: its progress, readable findings, coverage, and vendors. Also shows a request for a scan."""
     request_id = ScanRequestId.parse(scan_id)
@@ -105,7 +105,7 @@ async def show_scan(session: MemberSees, scan_id: ScanPath, after: AfterFinding 
     return _scan(session, scan_id, after)
 
 
-@router.post("/organizations/{organizationSlug}/scans/{scanId}/cancel", operation_id="stopScan")
+@router.post("/organizations/{organizationSlug}/scans/{scanId}/cancel")
 async def stop_scan(session: MemberSubmits, scan_id: ScanPath) -> Response:
     """Cancels a scan that is queued or running, and redirects to its page."""
     from dashboard.scans import changes  # noqa: PLC0415 (see begin_scan)
@@ -117,13 +117,13 @@ async def stop_scan(session: MemberSubmits, scan_id: ScanPath) -> Response:
     return redirect_within(session.organization, f"/scans/{scan_id}?done=canceled")
 
 
-@router.get("/organizations/{organizationSlug}/scans/{scanId}/unlock", operation_id="showUnlock")
+@router.get("/organizations/{organizationSlug}/scans/{scanId}/unlock")
 async def show_unlock(session: OwnerSees, scan_id: ScanPath) -> Response:
     """Shows an owner what unlocking the findings costs."""
     return _unlock(session, scan_id)
 
 
-@router.post("/organizations/{organizationSlug}/scans/{scanId}/unlock", operation_id="unlockFindings")
+@router.post("/organizations/{organizationSlug}/scans/{scanId}/unlock")
 async def unlock_findings(session: OwnerSubmits, scan_id: ScanPath) -> Response:
     """Unlocks the findings for credits, and redirects to the report."""
     from dashboard.scans import changes  # noqa: PLC0415 (see begin_scan)
@@ -135,7 +135,7 @@ async def unlock_findings(session: OwnerSubmits, scan_id: ScanPath) -> Response:
     return redirect_within(session.organization, f"/scans/{scan_id}?done={'unlocked' if charged else 'already'}")
 
 
-@router.get("/organizations/{organizationSlug}/scans/{scanId}/report", operation_id="showScanReport")
+@router.get("/organizations/{organizationSlug}/scans/{scanId}/report")
 async def show_scan_report(session: MemberSees, scan_id: ScanPath) -> Response:
     """Shows a scan with all readable findings, up to a limit, on a page that can be printed."""
     report = _get_report(session, scan_id, 0, _MOST_REPORTED)
@@ -149,7 +149,7 @@ async def show_scan_report(session: MemberSees, scan_id: ScanPath) -> Response:
     )
 
 
-@router.get("/organizations/{organizationSlug}/scans/{scanId}/findings.sarif", operation_id="downloadSarif")
+@router.get("/organizations/{organizationSlug}/scans/{scanId}/findings.sarif")
 async def download_sarif(session: MemberSees, scan_id: ScanPath) -> Response:
     """Returns the readable findings as SARIF 2.1.0."""
     from dashboard.scans import changes  # noqa: PLC0415 (see begin_scan)
@@ -160,7 +160,7 @@ async def download_sarif(session: MemberSees, scan_id: ScanPath) -> Response:
     return download(f"{_name_of(report.scan)}.sarif", json.dumps(log, ensure_ascii=False), "application/json")
 
 
-@router.get("/organizations/{organizationSlug}/scans/{scanId}/findings.csv", operation_id="downloadCsv")
+@router.get("/organizations/{organizationSlug}/scans/{scanId}/findings.csv")
 async def download_csv(session: MemberSees, scan_id: ScanPath) -> Response:
     """Returns the readable findings as CSV."""
     from dashboard.scans import changes  # noqa: PLC0415 (see begin_scan)
