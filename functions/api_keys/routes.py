@@ -18,7 +18,6 @@ from controlplane.api_keys import rules as key_rules
 from controlplane.api_keys import store as api_keys
 from controlplane.api_keys import usage as key_usage
 from controlplane.api_keys.items import ApiKeyItem, KeyDraft, Restrictions
-from controlplane.api_keys.rules import own_key
 from controlplane.api_keys.store import KeyExpired, KeyLimitReached, PlanHasNoApiAccess, TooManyInGrace, UnknownKey
 from controlplane.code_host.signed_requests import LeakReport, SignedBySecretScanning
 from controlplane.platform.core.ids import KeyId
@@ -145,7 +144,7 @@ async def roll_api_key(
 
     def roll(legs: Mapping[str, Leg], secret: str) -> Answer[RolledKey]:
         minted = api_keys.roll_key(
-            own_key(access.organization_id, key_id),
+            KeyId.parse_own(access.organization_id, key_id, UnknownKey),
             access.user_id,
             _CREATED_FROM,
             grace_seconds=grace_seconds,
@@ -192,7 +191,7 @@ async def delete_api_key(access: WritesKeys, key_id: PathKeyId) -> DeletedKey:
     To end a grace period early, send the ID of the replaced key (`replacedKeyId`, `previous.keyId`). Its secret stops
     working immediately, and the key that replaced it isn't affected.
     """
-    key_changes.delete_key(own_key(access.organization_id, key_id), admin_id=access.user_id)
+    key_changes.delete_key(KeyId.parse_own(access.organization_id, key_id, UnknownKey), admin_id=access.user_id)
     return DeletedKey(deleted=True)
 
 

@@ -11,6 +11,7 @@ from controlplane.access.access import Access, Requires, Resource
 from controlplane.access.idempotency import IdempotencyKey, idempotent
 from controlplane.code_host import repositories
 from controlplane.code_host.items import Link, RepositoryItem
+from controlplane.platform.core.errors import known
 from controlplane.platform.core.ids import ProjectId, RepositoryId
 from controlplane.platform.http.app import ControlRouter
 from controlplane.platform.http.envelope import Answer, Page
@@ -97,9 +98,7 @@ async def delete_link(access: ChangesRepository, project_id: LinkedProjectId) ->
 
     A repository without linked projects can't be scanned.
     """
-    parsed = ProjectId.parse(project_id)
-    if parsed is None:
-        raise repositories.NotLinked
+    parsed = known(ProjectId.parse(project_id), repositories.NotLinked)
     repositories.unlink_project(access.resource.repository_id, parsed, access.user_id)
     return DeletedLink(deleted=True, project_id=parsed)
 
@@ -117,9 +116,7 @@ async def disconnect_repository(access: ChangesRepository) -> DisconnectedReposi
 
 def _get_project(repository: RepositoryItem, project_id: str) -> ProjectItem:
     """Returns the project of the repository's organization. Raises ProjectGone."""
-    parsed = ProjectId.parse(project_id)
-    if parsed is None or parsed.organization_id != repository.organization_id:
-        raise repositories.ProjectGone
+    parsed = ProjectId.parse_own(repository.organization_id, project_id, repositories.ProjectGone)
     try:
         return projects.get_project(parsed)
     except projects.UnknownProject:

@@ -8,7 +8,7 @@ from fastapi import Path
 from controlplane.access.access import Access, Requires, Resource
 from controlplane.access.idempotency import IdempotencyKey, idempotent_secret
 from controlplane.notify import webhook_deliveries, webhooks
-from controlplane.notify.webhook_deliveries import EndpointDisabled, UnknownDelivery, own_event
+from controlplane.notify.webhook_deliveries import EndpointDisabled, UnknownDelivery
 from controlplane.notify.webhooks import (
     DeliveryItem,
     UnknownWebhook,
@@ -16,7 +16,7 @@ from controlplane.notify.webhooks import (
     WebhookLimitReached,
     check_events,
 )
-from controlplane.platform.core.ids import WebhookId
+from controlplane.platform.core.ids import EventId, WebhookId
 from controlplane.platform.core.urls import dashboard_base_url
 from controlplane.platform.http.app import ControlRouter
 from controlplane.platform.http.envelope import Answer, Page
@@ -155,13 +155,13 @@ async def replay_webhook_delivery(access: ReplaysDelivery, event_id: PathEventId
 
     def read(webhook_id: WebhookId) -> tuple[DeliveryItem, str | None] | None:
         try:
-            return webhook_deliveries.get_delivery(webhook_id, own_event(webhook_id.organization_id, event_id))
+            event = EventId.parse_own(webhook_id.organization_id, event_id, UnknownDelivery)
+            return webhook_deliveries.get_delivery(webhook_id, event)
         except UnknownDelivery:
             return None  # unless the endpoint is disabled, which is said first
 
     seen = access.enter_while(read)
-    delivery, message = webhook_deliveries.replay_delivery(
-        access.resource, own_event(access.organization_id, event_id), access.user_id, seen
-    )
+    event = EventId.parse_own(access.organization_id, event_id, UnknownDelivery)
+    delivery, message = webhook_deliveries.replay_delivery(access.resource, event, access.user_id, seen)
     messages.dispatch(message)
     return WebhookDelivery.of(delivery)

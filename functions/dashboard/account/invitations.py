@@ -12,7 +12,7 @@ from controlplane.code_host.github.connecting import is_configured
 from controlplane.organizations import invitees
 from controlplane.organizations.invitees import AlreadyMember, InvitationGone, InvitationVoid, NotBlocked, OwnsTooMany
 from controlplane.platform.core import ids
-from controlplane.platform.core.errors import ApiError
+from controlplane.platform.core.errors import ApiError, known
 from controlplane.platform.core.ids import InvitationId
 from controlplane.platform.core.settings import settings
 from controlplane.platform.http.app import ControlRouter
@@ -110,10 +110,7 @@ async def unblock_organization(session: Submits) -> Response:
 
 
 def _read_id(session: WebSession) -> InvitationId:
-    parsed = InvitationId.parse(session.form.get("invitation_id", ""))
-    if parsed is None:
-        raise InvitationGone
-    return parsed
+    return known(InvitationId.parse(session.form.get("invitation_id", "")), InvitationGone)
 
 
 def _invitations(session: WebSession, failure: ApiError | None = None) -> Response:

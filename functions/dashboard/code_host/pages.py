@@ -6,6 +6,7 @@ from controlplane.access.web_session import WebSession
 from controlplane.code_host import repositories
 from controlplane.code_host.github.connecting import GrantedRepository, is_configured
 from controlplane.code_host.items import Link, RepositoryItem
+from controlplane.code_host.repositories import UnknownRepository
 from controlplane.organizations import store as organizations
 from controlplane.platform.core import clock
 from controlplane.platform.core.errors import ApiError, Forbidden, NotFound
@@ -79,7 +80,7 @@ async def show_disconnection(session: AdminSees, repository_id: RepositoryPath) 
 @router.post("/organizations/{organizationSlug}/repositories/{repositoryId}/disconnect")
 async def confirm_disconnection(session: AdminSubmits, repository_id: RepositoryPath) -> Response:
     """Disconnects the repository."""
-    repositories.disconnect_repository(_read_id(session, repository_id), session.user_id)
+    repositories.disconnect_repository(session.own(RepositoryId, repository_id, UnknownRepository), session.user_id)
     return redirect_within(session.organization, "/repositories?done=disconnected")
 
 
@@ -136,18 +137,8 @@ async def connect_repository(session: AdminSubmits) -> Response:
     return redirect_within(session.organization, await importing.find_started(path))
 
 
-def _read_id(session: WebSession, text: str) -> RepositoryId:
-    repository_id = RepositoryId.parse(text)
-    if repository_id is None or repository_id.organization_id != session.organization.organization_id:
-        raise repositories.UnknownRepository
-    return repository_id
-
-
 def _get_repository(session: WebSession, text: str) -> RepositoryItem:
-    repository = repositories.find_repository(_read_id(session, text))
-    if repository is None:
-        raise repositories.UnknownRepository
-    return repository
+    return repositories.get_repository(session.own(RepositoryId, text, UnknownRepository))
 
 
 def _repository(session: WebSession, repository: RepositoryItem, failure: ApiError | None = None) -> Response:

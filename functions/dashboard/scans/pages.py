@@ -111,7 +111,7 @@ async def stop_scan(session: MemberSubmits, scan_id: ScanPath) -> Response:
     from dashboard.scans import changes  # noqa: PLC0415 (see begin_scan)
 
     try:
-        changes.cancel(_read_id(session, scan_id))
+        changes.cancel(session.own(ScanId, scan_id, UnknownScan))
     except changes.NOT_CANCELED as failure:
         return _scan(session, scan_id, failure=failure)
     return redirect_within(session.organization, f"/scans/{scan_id}?done=canceled")
@@ -129,7 +129,7 @@ async def unlock_findings(session: OwnerSubmits, scan_id: ScanPath) -> Response:
     from dashboard.scans import changes  # noqa: PLC0415 (see begin_scan)
 
     try:
-        charged = changes.unlock(_read_id(session, scan_id), session.user_id)
+        charged = changes.unlock(session.own(ScanId, scan_id, UnknownScan), session.user_id)
     except changes.NOT_UNLOCKED as failure:
         return _unlock(session, scan_id, failure)
     return redirect_within(session.organization, f"/scans/{scan_id}?done={'unlocked' if charged else 'already'}")
@@ -172,13 +172,6 @@ async def download_csv(session: MemberSees, scan_id: ScanPath) -> Response:
 
 def _name_of(scan: ScanItem) -> str:
     return f"{scan.repository_name}-{scan.head_commit_sha[:12]}"
-
-
-def _read_id(session: WebSession, text: str) -> ScanId:
-    scan_id = ScanId.parse(text)
-    if scan_id is None or scan_id.organization_id != session.organization.organization_id:
-        raise UnknownScan
-    return scan_id
 
 
 def _scans(session: WebSession, failure: ApiError | None = None) -> Response:
@@ -253,7 +246,7 @@ def _get_report(session: WebSession, text: str, after: int, at_most: int) -> Rep
     Takes two round trips: the findings are read together with the scan, as if its first attempt had stored them. The
     inbox items of findings that only the previous scan had are on the first page.
     """
-    scan_id = _read_id(session, text)
+    scan_id = session.own(ScanId, text, UnknownScan)
     ahead, stocked = read_both(
         lambda: findings.read_ahead(scan_id, after, at_most),
         lambda: reads.find_with_inventory(scan_id),
@@ -290,4 +283,4 @@ def _request(session: WebSession, request_id: ScanRequestId) -> Response:
 def _unlock(session: WebSession, scan_id: str, failure: ApiError | None = None) -> Response:
     from dashboard.scans import changes  # noqa: PLC0415 (see begin_scan)
 
-    return page("scan_unlock", session, failure, **changes.get_price(_read_id(session, scan_id)))
+    return page("scan_unlock", session, failure, **changes.get_price(session.own(ScanId, scan_id, UnknownScan)))

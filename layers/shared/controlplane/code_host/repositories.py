@@ -9,7 +9,7 @@ from controlplane.code_host.items import HostedRepository, Link, LinkSettings, R
 from controlplane.organizations.store import admin_check
 from controlplane.platform.core import clock, ids
 from controlplane.platform.core.actions import Action
-from controlplane.platform.core.errors import Conflict, NotFound, RoleRequired
+from controlplane.platform.core.errors import Conflict, NotFound, RoleRequired, known
 from controlplane.platform.core.ids import ProjectId, RepositoryId
 from controlplane.platform.queues import comparisons, deletion_items
 from controlplane.platform.table import keys
@@ -82,16 +82,12 @@ def find_linked_projects(
 
 def find_repository(repository_id: RepositoryId) -> RepositoryItem | None:
     """Returns the repository, with a consistent read, or None if it doesn't exist."""
-    item = table.get(keys.repository(*repository_id.location))
-    return RepositoryItem.from_item(item) if item else None
+    return table.find(keys.repository(*repository_id.location), RepositoryItem.from_item)
 
 
 def get_repository(repository_id: RepositoryId) -> RepositoryItem:
     """Returns the repository, with a consistent read. Raises UnknownRepository."""
-    repository = find_repository(repository_id)
-    if repository is None:
-        raise UnknownRepository
-    return repository
+    return known(find_repository(repository_id), UnknownRepository)
 
 
 def connect_repository(
@@ -210,10 +206,7 @@ def update_link(
     """
 
     def change(repository: RepositoryItem) -> tuple[Link, ...]:
-        link = repository.find_link(project_id)
-        if link is None:
-            raise NotLinked
-        return _with_link(repository, link._replace(**settings))
+        return _with_link(repository, known(repository.find_link(project_id), NotLinked)._replace(**settings))
 
     return _change_links(repository, project_id, change, caller_id)
 

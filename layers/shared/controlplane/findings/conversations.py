@@ -18,7 +18,7 @@ from controlplane.organizations import members
 from controlplane.organizations.store import MemberItem, role_check
 from controlplane.platform.core import clock, ids
 from controlplane.platform.core.actions import Action
-from controlplane.platform.core.errors import Conflict, InvalidPayload, NotFound, RoleRequired
+from controlplane.platform.core.errors import Conflict, InvalidPayload, NotFound, RoleRequired, known
 from controlplane.platform.core.ids import InboxItemId
 from controlplane.platform.core.naming import normalize_email
 from controlplane.platform.core.roles import RANK, Role
@@ -178,10 +178,7 @@ def delete_comment(item: InboxItem, comment_id: str, user_id: str, role: Role) -
 
 
 def _read_again(key: keys.Key) -> InboxItem:
-    item = table.get(key)
-    if item is None:
-        raise UnknownComment
-    return InboxItem.from_item(item)
+    return InboxItem.from_item(known(table.get(key), UnknownComment))
 
 
 def _recorded(action: Action, item: InboxItem, **changed: Mapping[str, Any]) -> Recorded:

@@ -33,7 +33,7 @@ from controlplane.findings.items import GithubIssue, InboxItem
 from controlplane.organizations.store import role_check
 from controlplane.platform.core import clock
 from controlplane.platform.core.actions import Action
-from controlplane.platform.core.errors import RoleRequired
+from controlplane.platform.core.errors import RoleRequired, known
 from controlplane.platform.core.ids import InboxItemId, RepositoryId
 from controlplane.platform.queues.messages import CreateIssue, Queue, send
 from controlplane.platform.queues.sweep_runs import SweepRun
@@ -260,9 +260,7 @@ def complete(
         ends = Delete(ends.key, "attribute_not_exists(pk) OR #marker = :marker", {"marker": marker})
 
     def record() -> None:
-        existing = table.get(keys.inbox_item(*item_id.location))
-        if existing is None:
-            raise AttemptChanged
+        existing = known(table.get(keys.inbox_item(*item_id.location)), AttemptChanged)
         item = InboxItem.from_item(existing)
         recorded = inbox.update_leg(
             item,

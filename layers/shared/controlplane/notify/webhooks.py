@@ -15,7 +15,7 @@ from controlplane.organizations import store as organizations
 from controlplane.organizations.store import UnknownOrganization
 from controlplane.platform.core import acting, clock, ids, keyring
 from controlplane.platform.core.actions import Action
-from controlplane.platform.core.errors import Conflict, InvalidPayload, NotFound, RoleRequired
+from controlplane.platform.core.errors import Conflict, InvalidPayload, NotFound, RoleRequired, known
 from controlplane.platform.core.ids import EventId, WebhookId
 from controlplane.platform.core.observability import logger
 from controlplane.platform.queues.events import WEBHOOK_EVENTS
@@ -165,10 +165,7 @@ def list_webhooks(organization_id: str) -> list[WebhookItem]:
 
 def get_webhook(webhook_id: WebhookId) -> WebhookItem:
     """Returns the endpoint. Raises UnknownWebhook."""
-    item = table.get(keys.webhook(*webhook_id.location))
-    if item is None:
-        raise UnknownWebhook
-    return WebhookItem.from_item(item)
+    return WebhookItem.from_item(known(table.get(keys.webhook(*webhook_id.location)), UnknownWebhook))
 
 
 def create_webhook(

@@ -14,6 +14,7 @@ from controlplane.code_host.pull_requests import report_entry
 from controlplane.code_host.requests import retried_later
 from controlplane.platform.core import clock
 from controlplane.platform.core.actions import Action
+from controlplane.platform.core.errors import known
 from controlplane.platform.core.ids import ProjectId, ScanId
 from controlplane.platform.core.observability import describe, logger
 from controlplane.platform.core.settings import settings
@@ -64,9 +65,7 @@ class ReportPaid(StoreError):
 def acquire_scan(scan_id: ScanId, lease_seconds: int) -> tuple[Lease, ScanItem]:
     """Acquires the scan for a worker and sets it to running. Raises leases.Finished, Held, Exhausted."""
     key = work_key(scan_id)
-    stored = table.get(key)
-    if stored is None:
-        raise leases.Finished
+    stored = known(table.get(key), leases.Finished)
     running = ScanItem.from_item(stored).status_attributes("running")
     change = ", #startedAt = if_not_exists(#startedAt, :at)" + "".join(f", #{name} = :{name}" for name in running)
     lease, item = leases.acquire(key, OPEN, lease_seconds, change, {**running, "at": clock.timestamp()})
