@@ -150,11 +150,8 @@ def describe(
                 {**values, **read},
             ),
         }
-        try:
-            table.transact(legs, stored.recorded(Action.REPOSITORY_UPDATE, before=before, after=after))
-        except LegFailed as failure:
-            errors = dict.fromkeys(("repository", "newName", "formerName"), WriteConflict)
-            raise failure.mapped({**errors, "name": UnknownRepository}) from None
+        errors = dict.fromkeys(("repository", "newName", "formerName"), WriteConflict) | {"name": UnknownRepository}
+        table.transact(legs, stored.recorded(Action.REPOSITORY_UPDATE, before=before, after=after), errors)
         return replace(stored, **asdict(hosted), access_lost_at=None)
 
     return retry_on_conflict(update, "the repository")
@@ -262,11 +259,7 @@ def _transact(legs: Mapping[str, Leg], record: Recorded) -> None:
 
     Raises WriteConflict if the links have changed, or the repository is gone.
     """
-    try:
-        table.transact(legs, record)
-    except LegFailed as failure:
-        errors = {"caller": RoleRequired, "project": ProjectGone, "repository": WriteConflict}
-        raise failure.mapped(errors) from None
+    table.transact(legs, record, {"caller": RoleRequired, "project": ProjectGone, "repository": WriteConflict})
 
 
 def _with_link(repository: RepositoryItem, link: Link) -> tuple[Link, ...]:

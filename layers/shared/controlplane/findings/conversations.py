@@ -167,12 +167,9 @@ def delete_comment(item: InboxItem, comment_id: str, user_id: str, role: Role) -
         place = f"#comments[{places[0]}]"
         change = Update(key, f"REMOVE {place}", f"{place}.#id = :id", {"id": comment_id})
         record = _recorded(Action.INBOX_DELETE_COMMENT, item, before={"comment": comment_id})
-        try:
-            table.transact({"caller": role_check(user_id, item.organization_id, least), "item": change}, record)
-        except LegFailed as failure:
-            if failure.leg == "caller":
-                raise RoleRequired(least) from None
-            raise WriteConflict from None  # another comment before it was deleted
+        legs: dict[str, Leg] = {"caller": role_check(user_id, item.organization_id, least), "item": change}
+        # WriteConflict: another comment before it was deleted.
+        table.transact(legs, record, {"caller": RoleRequired(least)}, WriteConflict)
 
     retry_on_conflict(delete, "the comments")
 

@@ -207,10 +207,9 @@ def change_item(
         legs |= conversations.announce(item.item_id, next_version[:16], told)
     entries = told_by([Change(item.item_id, change, item.status)])
     try:
-        table.transact({**legs, **{entry.key.sk: entry.leg for entry in entries}}, _recorded(item, wanted))
+        legs |= {entry.key.sk: entry.leg for entry in entries}
+        table.transact(legs, _recorded(item, wanted), {"assignee": NotAssignable})
     except LegFailed as failure:
-        if failure.leg == "assignee":
-            raise NotAssignable from None
         if failure.item is None:
             raise UnknownItem from None
         current = InboxItem.from_item(failure.item)

@@ -236,10 +236,8 @@ def refuse(attempt: AttemptItem, reason: str) -> None:
             {"refusal": refusal},
         ),
     }
-    try:
-        table.transact(legs, _recorded(Action.ISSUE_REFUSE, attempt.item_id, {"reason": reason}))
-    except LegFailed:
-        raise AttemptChanged from None
+    record = _recorded(Action.ISSUE_REFUSE, attempt.item_id, {"reason": reason})
+    table.transact(legs, record, otherwise=AttemptChanged)
 
 
 def complete(

@@ -332,10 +332,8 @@ def replay_delivery(
             ),
             "message": message.leg,
         }
-        try:
-            table.transact(legs, webhook.recorded(Action.WEBHOOK_REPLAY, after={"eventId": event_id}))
-        except LegFailed as failure:
-            raise (RoleRequired if failure.leg == "caller" else WriteConflict) from None
+        record = webhook.recorded(Action.WEBHOOK_REPLAY, after={"eventId": event_id})
+        table.transact(legs, record, {"caller": RoleRequired}, WriteConflict)
         return replace(delivery, status="pending", retries=0, next_attempt_at=now), message
 
     return retry_on_conflict(replay, "the delivery")

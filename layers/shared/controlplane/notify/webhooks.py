@@ -210,12 +210,10 @@ def create_webhook(
         "webhook": Put(made.to_item(), "attribute_not_exists(pk)"),
     }
     try:
-        table.transact(legs, made.recorded(Action.WEBHOOK_CREATE, after=made.describe()))
+        table.transact(legs, made.recorded(Action.WEBHOOK_CREATE, after=made.describe()), {"caller": RoleRequired})
     except LegFailed as failure:
         if failure.leg in extra_legs:
             raise
-        if failure.leg == "caller":
-            raise RoleRequired from None
         if failure.items.get("organization") is None:
             raise UnknownOrganization from None
         raise WebhookLimitReached from None
@@ -278,12 +276,8 @@ def _write(
 ) -> None:
     extra = extra_legs or {}
     caller = organizations.admin_check(caller_id, webhook.webhook_id.organization_id)
-    try:
-        table.transact({**extra, **caller, "webhook": leg, **(more or {})}, record)
-    except LegFailed as failure:
-        if failure.leg in extra:
-            raise
-        raise (RoleRequired if failure.leg == "caller" else UnknownWebhook) from None
+    errors = {"caller": RoleRequired, "webhook": UnknownWebhook, "organization": UnknownWebhook}
+    table.transact({**extra, **caller, "webhook": leg, **(more or {})}, record, errors)
 
 
 def seal_again(webhook: WebhookItem) -> None:

@@ -366,12 +366,7 @@ def save_default(user_id: str, organization_id: str) -> None:
             keys.user(user_id), "SET #savedOrganizationId = :id", "attribute_exists(pk)", {"id": organization_id}
         ),
     }
-    try:
-        table.transact(legs, Unrecorded.ACCOUNT)
-    except LegFailed as failure:
-        if failure.leg != "membership":
-            raise
-        raise NotMember from None
+    table.transact(legs, Unrecorded.ACCOUNT, {"membership": NotMember})
 
 
 def forget_default(user_id: str, organization_id: str) -> None:

@@ -307,12 +307,10 @@ def delete_project(project: ProjectItem, caller_id: str | None = None) -> Projec
             **audit_deletions(project, project.websites),
         }
         try:
-            table.transact(legs, recorded(Action.PROJECT_DELETE, project, None))
+            # It is deleted with its organization.
+            errors = {"caller": RoleRequired, "organization": UnknownProject}
+            table.transact(legs, recorded(Action.PROJECT_DELETE, project, None), errors)
         except LegFailed as failure:
-            if failure.leg == "caller":
-                raise RoleRequired from None
-            if failure.leg == "organization":
-                raise UnknownProject from None  # it is deleted with its organization
             if failure.leg != "project":
                 raise
             project = existing(failure.item)

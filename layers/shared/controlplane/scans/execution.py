@@ -157,10 +157,8 @@ def complete_scan(
         after={"status": "completed", "findings": finding_count, "issues": issue_count, "access": completed.access},
     )
     try:
-        table.transact(legs, record)
+        table.transact(legs, record, {"report": ReportPaid})
     except LegFailed as failure:
-        if failure.leg == "report":
-            raise ReportPaid from None
         stored = failure.items.get("scan")
         if stored is None or stored.get("claim") != lease.claim or stored["status"] != "completed":
             raise leases.LeaseLost from None
