@@ -56,13 +56,13 @@ _ADVICE = {
 _NO_ADVICE = "Run the audit again. If that repeats, ask the operator of the service."
 
 
-@router.get("/organizations/{organizationSlug}/projects/{projectSlug}/audits", operation_id="showAudits")
+@router.get("/organizations/{organizationSlug}/projects/{projectSlug}/audits")
 async def show_audits(session: MemberSees, project_slug: ProjectSlug) -> Response:
     """Lists the project's audits, with a form that creates one."""
     return _audits(session, project_slug)
 
 
-@router.post("/organizations/{organizationSlug}/projects/{projectSlug}/audits", operation_id="submitAudit")
+@router.post("/organizations/{organizationSlug}/projects/{projectSlug}/audits")
 async def submit_audit(session: MemberSubmits, project_slug: ProjectSlug) -> Response:
     """Creates an audit and starts its first run, to which it leads."""
     project = projects.get_project(_resolve(session, project_slug))
@@ -85,13 +85,13 @@ async def submit_audit(session: MemberSubmits, project_slug: ProjectSlug) -> Res
     return _redirect(session, project.slug, f"/{audit_id}{below}?done=created")
 
 
-@router.get("/organizations/{organizationSlug}/projects/{projectSlug}/audits/{auditId}", operation_id="showAudit")
+@router.get("/organizations/{organizationSlug}/projects/{projectSlug}/audits/{auditId}")
 async def show_audit(session: MemberSees, project_slug: ProjectSlug, audit_id: AuditPath) -> Response:
     """Shows an audit: its runs, its schedule, and how to prove that the website is one's own."""
     return _audit(session, project_slug, _resolve(session, project_slug, audit_id), audit_id)
 
 
-@router.post("/organizations/{organizationSlug}/projects/{projectSlug}/audits/{auditId}", operation_id="scheduleAudit")
+@router.post("/organizations/{organizationSlug}/projects/{projectSlug}/audits/{auditId}")
 async def schedule_audit(session: MemberSubmits, project_slug: ProjectSlug, audit_id: AuditPath) -> Response:
     """Changes the audit's schedule."""
     project_id = _resolve(session, project_slug, audit_id)
@@ -102,10 +102,8 @@ async def schedule_audit(session: MemberSubmits, project_slug: ProjectSlug, audi
     return _redirect(session, project_slug, f"/{audit_id}?done=scheduled")
 
 
-@router.post(
-    "/organizations/{organizationSlug}/projects/{projectSlug}/audits/{auditId}/runs", operation_id="startAuditRunOnPage"
-)
-async def start_run(session: MemberSubmits, project_slug: ProjectSlug, audit_id: AuditPath) -> Response:
+@router.post("/organizations/{organizationSlug}/projects/{projectSlug}/audits/{auditId}/runs")
+async def start_audit_run_on_page(session: MemberSubmits, project_slug: ProjectSlug, audit_id: AuditPath) -> Response:
     """Starts a run, and leads to it."""
     project_id = _resolve(session, project_slug, audit_id)
     try:
@@ -115,22 +113,16 @@ async def start_run(session: MemberSubmits, project_slug: ProjectSlug, audit_id:
     return _redirect(session, project_slug, f"/{audit_id}/runs/{run.run_id}?done=started")
 
 
-@router.post(
-    "/organizations/{organizationSlug}/projects/{projectSlug}/audits/{auditId}/delete",
-    operation_id="deleteAuditOnPage",
-)
-async def delete_audit(session: AdminSubmits, project_slug: ProjectSlug, audit_id: AuditPath) -> Response:
+@router.post("/organizations/{organizationSlug}/projects/{projectSlug}/audits/{auditId}/delete")
+async def delete_audit_on_page(session: AdminSubmits, project_slug: ProjectSlug, audit_id: AuditPath) -> Response:
     """Deletes the audit with its schedule. Its runs are kept."""
     project = projects.get_project(_resolve(session, project_slug, audit_id))
     website_id = store.delete_audit(project, audit_id, session.user_id)
     return _redirect(session, project.slug, f"?done={'deleted-website' if website_id else 'deleted'}")
 
 
-@router.get(
-    "/organizations/{organizationSlug}/projects/{projectSlug}/audits/{auditId}/runs/{runId}",
-    operation_id="showAuditRun",
-)
-async def show_run(session: MemberSees, project_slug: ProjectSlug, audit_id: AuditPath, run: RunPath) -> Response:
+@router.get("/organizations/{organizationSlug}/projects/{projectSlug}/audits/{auditId}/runs/{runId}")
+async def show_audit_run(session: MemberSees, project_slug: ProjectSlug, audit_id: AuditPath, run: RunPath) -> Response:
     """Shows a run: its status, and what its visits found and recorded. It outlives its audit."""
     project_id, run_id = _resolve(session, project_slug, audit_id), RunId.parse(run)
     if run_id is None or run_id.organization_id != session.organization.organization_id:

@@ -71,13 +71,13 @@ class Count(NamedTuple):
         return f"{self.number}{'' if self.is_exact else '+'}"
 
 
-@router.get("/organizations/{organizationSlug}/inbox", operation_id="showInbox")
+@router.get("/organizations/{organizationSlug}/inbox")
 async def show_inbox(session: MemberSees) -> Response:
     """Lists the organization's findings, most urgent first. The query has the filters, the order, and the cursor."""
     return _inbox(session)
 
 
-@router.post("/organizations/{organizationSlug}/inbox", operation_id="decideFindings")
+@router.post("/organizations/{organizationSlug}/inbox")
 async def decide_findings(session: MemberSubmitsMany) -> Response:
     """Changes the status of up to 100 findings, or restores their former status. Shows the outcome above the list.
 
@@ -91,13 +91,13 @@ async def decide_findings(session: MemberSubmitsMany) -> Response:
     return _inbox(session, decision=decision, outcomes=outcomes)
 
 
-@router.get("/organizations/{organizationSlug}/inbox/{itemId}", operation_id="showFinding")
+@router.get("/organizations/{organizationSlug}/inbox/{itemId}")
 async def show_finding(session: MemberSees, item_id: ItemPath) -> Response:
     """Shows a finding with its evidence, its fix, and its history."""
     return _finding(session, _get_progress(session, item_id))
 
 
-@router.post("/organizations/{organizationSlug}/inbox/{itemId}", operation_id="decideFinding")
+@router.post("/organizations/{organizationSlug}/inbox/{itemId}")
 async def decide_finding(session: MemberSubmits, item_id: ItemPath) -> Response:
     """Changes the status of a finding, or restores its former one."""
     found = _get_progress(session, item_id)
@@ -111,8 +111,8 @@ async def decide_finding(session: MemberSubmits, item_id: ItemPath) -> Response:
     return _done(session, item_id, decision.action)
 
 
-@router.post("/organizations/{organizationSlug}/inbox/{itemId}/comments", operation_id="commentOnFinding")
-async def comment(session: MemberSubmits, item_id: ItemPath) -> Response:
+@router.post("/organizations/{organizationSlug}/inbox/{itemId}/comments")
+async def comment_on_finding(session: MemberSubmits, item_id: ItemPath) -> Response:
     """Adds a comment to a finding, or deletes the one that the form names."""
     found = _get_progress(session, item_id)
     item, user_id, deleted = found.item, session.user_id, session.form.get("delete")
@@ -131,7 +131,7 @@ async def comment(session: MemberSubmits, item_id: ItemPath) -> Response:
     return _done(session, item_id, "deleted" if deleted else "comment")
 
 
-@router.post("/organizations/{organizationSlug}/inbox/{itemId}/issue", operation_id="openIssue")
+@router.post("/organizations/{organizationSlug}/inbox/{itemId}/issue")
 async def open_issue(session: AdminSubmits, item_id: ItemPath) -> Response:
     """Opens an issue for a finding on GitHub, or links the one that the form names."""
     found = _get_progress(session, item_id)
@@ -142,8 +142,8 @@ async def open_issue(session: AdminSubmits, item_id: ItemPath) -> Response:
     return _done(session, item_id, "issue" if is_open else "pending")
 
 
-@router.post("/organizations/{organizationSlug}/inbox/{itemId}/vendor", operation_id="decideFindingVendor")
-async def decide_vendor(session: AdminSubmits, item_id: ItemPath) -> Response:
+@router.post("/organizations/{organizationSlug}/inbox/{itemId}/vendor")
+async def decide_finding_vendor(session: AdminSubmits, item_id: ItemPath) -> Response:
     """Approves or ignores the vendor of a finding on a website."""
     found = _get_progress(session, item_id)
     try:

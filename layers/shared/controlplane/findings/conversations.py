@@ -18,7 +18,7 @@ from controlplane.organizations import members
 from controlplane.organizations.store import MemberItem, role_check
 from controlplane.platform.core import clock, ids
 from controlplane.platform.core.actions import Action
-from controlplane.platform.core.errors import Conflict, InvalidPayload, NotFound, RoleRequired
+from controlplane.platform.core.errors import Conflict, InvalidPayload, NotFound, RoleRequired, known
 from controlplane.platform.core.ids import InboxItemId
 from controlplane.platform.core.naming import normalize_email
 from controlplane.platform.core.roles import RANK, Role
@@ -167,21 +167,15 @@ def delete_comment(item: InboxItem, comment_id: str, user_id: str, role: Role) -
         place = f"#comments[{places[0]}]"
         change = Update(key, f"REMOVE {place}", f"{place}.#id = :id", {"id": comment_id})
         record = _recorded(Action.INBOX_DELETE_COMMENT, item, before={"comment": comment_id})
-        try:
-            table.transact({"caller": role_check(user_id, item.organization_id, least), "item": change}, record)
-        except LegFailed as failure:
-            if failure.leg == "caller":
-                raise RoleRequired(least) from None
-            raise WriteConflict from None  # another comment before it was deleted
+        legs: dict[str, Leg] = {"caller": role_check(user_id, item.organization_id, least), "item": change}
+        # WriteConflict: another comment before it was deleted.
+        table.transact(legs, record, {"caller": RoleRequired(least)}, WriteConflict)
 
     retry_on_conflict(delete, "the comments")
 
 
 def _read_again(key: keys.Key) -> InboxItem:
-    item = table.get(key)
-    if item is None:
-        raise UnknownComment
-    return InboxItem.from_item(item)
+    return InboxItem.from_item(known(table.get(key), UnknownComment))
 
 
 def _recorded(action: Action, item: InboxItem, **changed: Mapping[str, Any]) -> Recorded:

@@ -16,7 +16,7 @@ from controlplane.platform.queues.outbox import Entry
 from controlplane.platform.table import keys
 from controlplane.platform.table.legs import set_expression
 from controlplane.platform.table.retry import WriteConflict, retry_on_conflict
-from controlplane.platform.table.table import ConditionFailed, LegFailed, Put, Unrecorded, Update, table
+from controlplane.platform.table.table import ConditionFailed, Put, Unrecorded, Update, table
 
 
 def publish_findings(discoveries: Iterable[Discovery]) -> list[Entry]:
@@ -66,10 +66,7 @@ def _write(write: Put | Update) -> None:
 
 
 def _transact(told: Sequence[Change]) -> list[Entry]:
-    try:
-        return transact_and_tell(told, {}, Unrecorded.PUBLICATION)
-    except LegFailed:
-        raise WriteConflict from None
+    return transact_and_tell(told, {}, Unrecorded.PUBLICATION, otherwise=WriteConflict)
 
 
 def refresh_status(discovery: Discovery) -> list[Entry]:

@@ -15,7 +15,7 @@ from typing import Any
 from controlplane.organizations.store import UnknownOrganization, admin_check
 from controlplane.platform.core import clock, ids
 from controlplane.platform.core.actions import Action
-from controlplane.platform.core.errors import NotFound, PlanLimitReached, PlanRequired, RoleRequired
+from controlplane.platform.core.errors import NotFound, PlanLimitReached, PlanRequired, RoleRequired, known
 from controlplane.platform.core.ids import InstanceId, ProjectId
 from controlplane.platform.core.naming import slugify
 from controlplane.platform.core.plans import PLANS
@@ -76,10 +76,7 @@ def find_project(project_id: ProjectId) -> ProjectItem | None:
 
 def get_project(project_id: ProjectId) -> ProjectItem:
     """Returns the project, with a consistent read. Raises UnknownProject."""
-    project = find_project(project_id)
-    if project is None:
-        raise UnknownProject
-    return project
+    return known(find_project(project_id), UnknownProject)
 
 
 def get_project_by_slug(organization_id: str, slug: str) -> tuple[ProjectItem, str]:
@@ -310,12 +307,10 @@ def delete_project(project: ProjectItem, caller_id: str | None = None) -> Projec
             **audit_deletions(project, project.websites),
         }
         try:
-            table.transact(legs, recorded(Action.PROJECT_DELETE, project, None))
+            # It is deleted with its organization.
+            errors = {"caller": RoleRequired, "organization": UnknownProject}
+            table.transact(legs, recorded(Action.PROJECT_DELETE, project, None), errors)
         except LegFailed as failure:
-            if failure.leg == "caller":
-                raise RoleRequired from None
-            if failure.leg == "organization":
-                raise UnknownProject from None  # it is deleted with its organization
             if failure.leg != "project":
                 raise
             project = existing(failure.item)
