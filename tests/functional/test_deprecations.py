@@ -115,3 +115,7 @@ class TestDocument:
             found = deprecations.OPERATIONS.get(operation.route.operation_id)
             assert operation.route.deprecated is (found is not None)
             assert found is None or found.successor in paths
+
+    def test_each_deprecation_is_announced_a_year_before_its_end(self):
+        for one in deprecations.ALL:
+            assert one.sunset - one.since >= timedelta(days=365)
