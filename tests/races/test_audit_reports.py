@@ -7,6 +7,7 @@ from controlplane.audits import runs, store
 from controlplane.audits.completion import Superfluous, complete_run
 from controlplane.audits.reports import WebsiteAuditReport
 from controlplane.audits.schedules import end_lost
+from controlplane.erasure.cleanup import finish_deletions
 from controlplane.findings import vendors
 from controlplane.projects import store as projects
 from controlplane.projects.items import Address
@@ -85,6 +86,37 @@ def test_a_report_completes_the_run_or_its_audit_is_deleted_before(world, stage)
         assert run
         assert run.status == "pending"
     return reported is True
+
+
+@race(Superfluous)
+def test_no_finding_of_a_deleted_audit_stays_open(world, stage):
+    bench = Bench(world, stage)
+
+    def sweep() -> None:
+        swept(finish_deletions)
+
+    yield [bench.reports, bench.deletes, sweep]
+    sweep()
+    items = stage.check_invariants()
+    statuses = {it["title"]: it["status"] for it in items.values() if it.get("source") == "runtime"}
+    assert statuses["Gone"] == statuses.get("Found", "resolved") == "resolved"
+    assert not [key for key in items if key.pk.startswith("DELETIONS#")]
+
+
+@faults()
+def test_under_every_fault_the_findings_of_a_deleted_audit_are_resolved_once(world, stage):
+    bench = Bench(world, stage)
+    bench.deletes()
+
+    def sweep() -> None:
+        swept(finish_deletions)
+
+    case = yield sweep
+    case.second.get()
+    items = stage.check_invariants()
+    assert {it["status"] for it in items.values() if it.get("source") == "runtime"} == {"resolved"}
+    resolved = [it["message"] for key, it in items.items() if key.pk.startswith("OUTBOX#")]
+    assert len([it for it in resolved if it.get("event") == "finding.resolved"]) <= 1
 
 
 @race(ends={"open", "resolved"})

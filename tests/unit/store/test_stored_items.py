@@ -96,8 +96,7 @@ AUDIT = {
 }
 RUN_ID = f"run_{OWN}{LOCAL}"
 LATEST = {"runId": RUN_ID, "outcome": "failed", "at": AT}
-RUNS_ON = {"day": "2026", "started": 2}
-PROOF = {"proof": {"method": "dns", "at": AT}, "consentUrl": "https://c.example", "runsOn": RUNS_ON}
+PROOF = {"proof": {"method": "dns", "at": AT}, "consentUrl": "https://c.example"}
 RUN = {
     "pk": PK,
     "sk": f"AUDITRUN#{LOCAL}#aud_01#{LOCAL}",
