@@ -313,6 +313,15 @@ def remove_audits(subject: Subject, after: str | None) -> str | None:
     return page.next_sk
 
 
+def remove_commented(subject: Subject, after: str | None) -> str | None:
+    """Deletes what leads people to their comments in the organization."""
+    page = subject.page(keys.COMMENTER_PREFIX, after)
+    people = {item["userId"] for item in page.items}
+    table.delete_all((keys.commented(it, subject.organization_id) for it in people), Unrecorded.CLEANUP)
+    _delete(page.items)
+    return page.next_sk
+
+
 def remove_reports(subject: Subject, after: str | None) -> str | None:
     """Deletes the feedback that was sent with the organization's API keys."""
     return feedback.delete_reports_of(subject.organization_id, after)
@@ -371,6 +380,7 @@ OF_ORGANIZATION: tuple[Step, ...] = (
     release_installations,
     remove_audits,
     remove_audit_runs,
+    remove_commented,
     remove_reports,
     remove_everything_else,
     # Last, because the steps before it end scans, which has entries.

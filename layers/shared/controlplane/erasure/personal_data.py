@@ -90,11 +90,10 @@ def _has_word(text: str, address: str) -> bool:
 
 
 def export_own(user_id: str) -> dict[str, Any]:
-    """Returns the person's items that are found by key, as one document without secrets, and their comments on findings
-    of their organizations.
+    """Returns the person's items that are found by key, as one document without secrets.
 
-    Other records of organizations that name the person aren't part of it, because finding them takes a search of the
-    table.
+    It has their comments, also in organizations that they have left. Other records of organizations that name the
+    person aren't part of it, because finding them takes a search of the table.
     """
     items, email = _list_own_items(user_id)
     subject = Subject(user_id, email)
@@ -139,8 +138,10 @@ def _list_own_items(user_id: str) -> tuple[list[dict[str, Any]], str | None]:
     address = normalize_email(email) if email else None
     wanted += [keys.user_email(address)] if address else []
     addressed = [keys.invitee_pk(address), keys.mail_address_pk(address)] if address else []
+    left = [item["organizationId"] for item in account if item["sk"].startswith(keys.COMMENTED_PREFIX)]
     prefix = keys.commenter_prefix(user_id)
-    listed = [*((pk, "") for pk in addressed), *((keys.organization_pk(it), prefix) for it in joined)]
+    commented = [(keys.organization_pk(it), prefix) for it in dict.fromkeys([*joined, *left])]
+    listed = [*((pk, "") for pk in addressed), *commented]
     found, more = read_both(lambda: _find(wanted), lambda: read_each(lambda it: _list_partition(*it), listed))
     _add_texts(found, reports)
     return [*account, *found.values(), *(item for items in (*others, *more) for item in items)], email

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from controlplane.platform.table import shards
-from controlplane.platform.table.keys.accounts import organization_pk
+from controlplane.platform.table.keys.accounts import organization_pk, user_pk
 from controlplane.platform.table.keys.key import Index, Key
 from controlplane.platform.table.shards import shard_of
 
@@ -20,6 +20,8 @@ INBOX = Index("inbox", "pk", "inboxOrder")
 INBOX_BY_STATUS = Index("inboxByStatus", "inboxByStatus", "inboxOrder")
 
 INBOX_PREFIX = "INBOX#"
+COMMENTER_PREFIX = "COMMENTER#"
+COMMENTED_PREFIX = "COMMENTED#"
 _LONGEST_SORT_KEY_BYTES = 1_024
 REPOSITORY_PREFIX = "REPO#"
 INSTALLATION_PREFIX = "INSTALLATION#"
@@ -55,7 +57,13 @@ def commenter(organization_id: str, user_id: str, local: str) -> Key:
 
 
 def commenter_prefix(user_id: str) -> str:
-    return f"COMMENTER#{user_id}#"
+    return f"{COMMENTER_PREFIX}{user_id}#"
+
+
+# Written with them, so that people can export what they wrote in organizations that they have left.
+# {pk: USER#usr_8k…, sk: COMMENTED#org_2f…, organizationId: org_2f…}
+def commented(user_id: str, organization_id: str) -> Key:
+    return Key(user_pk(user_id), f"{COMMENTED_PREFIX}{organization_id}")
 
 
 def commented_item(commented: Key) -> Key:
