@@ -136,9 +136,10 @@ def add_comment(
         {"none": [], "added": [to_map(comment)], "most": MOST_COMMENTS},
     )
     organization_id, local = item.item_id.location
+    commenter = Update(keys.commenter(organization_id, user_id, local), "SET #userId = :id", None, {"id": user_id})
     legs: dict[str, Leg] = {
         "item": change,
-        "commenter": Put({**keys.commenter(organization_id, user_id, local)._asdict(), "userId": user_id}),
+        "commenter": commenter,
         "commented": Put({**keys.commented(user_id, organization_id)._asdict(), "organizationId": organization_id}),
         **announce(item.item_id, comment.id, {*mentioned} - {user_id}),
     }
@@ -195,7 +196,7 @@ def _recorded(action: Action, item: InboxItem, **changed: Mapping[str, Any]) -> 
 
 def forget_commented(user_id: str) -> None:
     """Removes in which organizations a person whose account is deleted has commented."""
-    found = table.query(keys.user_pk(user_id), prefix=keys.COMMENTED_PREFIX, consistent=True).items
+    found = table.query(keys.commented_pk(user_id), consistent=True).items
     table.delete_all((keys.Key(item["pk"], item["sk"]) for item in found), Unrecorded.ERASURE)
 
 

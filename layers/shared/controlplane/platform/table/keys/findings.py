@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from controlplane.platform.table import shards
-from controlplane.platform.table.keys.accounts import organization_pk, user_pk
+from controlplane.platform.table.keys.accounts import organization_pk
 from controlplane.platform.table.keys.key import Index, Key
 from controlplane.platform.table.shards import shard_of
 
@@ -21,7 +21,6 @@ INBOX_BY_STATUS = Index("inboxByStatus", "inboxByStatus", "inboxOrder")
 
 INBOX_PREFIX = "INBOX#"
 COMMENTER_PREFIX = "COMMENTER#"
-COMMENTED_PREFIX = "COMMENTED#"
 _LONGEST_SORT_KEY_BYTES = 1_024
 REPOSITORY_PREFIX = "REPO#"
 INSTALLATION_PREFIX = "INSTALLATION#"
@@ -61,9 +60,13 @@ def commenter_prefix(user_id: str) -> str:
 
 
 # Written with them, so that people can export what they wrote in organizations that they have left.
-# {pk: USER#usr_8k…, sk: COMMENTED#org_2f…, organizationId: org_2f…}
+# {pk: COMMENTED#usr_8k…, sk: org_2f…, organizationId: org_2f…}
 def commented(user_id: str, organization_id: str) -> Key:
-    return Key(user_pk(user_id), f"{COMMENTED_PREFIX}{organization_id}")
+    return Key(commented_pk(user_id), organization_id)
+
+
+def commented_pk(user_id: str) -> str:
+    return f"COMMENTED#{user_id}"
 
 
 def commented_item(commented: Key) -> Key:
