@@ -91,7 +91,7 @@ async def update_audit(access: ChangesAudit, audit_id: AuditPath, body: AuditUpd
 
 @router.delete("/v1/projects/{projectId}/audits/{auditId}", operation_id="deleteAudit", summary="Delete an audit")
 async def delete_audit(access: DeletesAudit, audit_id: AuditPath) -> DeletedAudit:
-    """Deletes an audit with its schedule. Its runs are kept.
+    """Deletes an audit with its schedule. Its runs are kept, and its open findings are resolved.
 
     A website that is only audited is deleted with its last audit.
     """
