@@ -67,20 +67,24 @@ async def submit_audit(session: MemberSubmits, project_slug: ProjectSlug) -> Res
     """Creates an audit with its first run, to which it leads. Leads to the website's audit if it has one."""
     project = projects.get_project(_resolve(session, project_slug))
 
+    created: list[AuditItem] = []
+
     def create(legs: Mapping[str, Leg]) -> str:
         website_id, schedule = session.form.get("website_id", ""), _read_schedule(session)
-        audit = store.create_audit(project, website_id, schedule, legs, starts=True)
-        return f"{audit.audit_id}/runs/{audit.active_run_id}"
+        created.append(store.create_audit(project, website_id, schedule, legs, starts=True))
+        return created[0].audit_id
 
     try:
-        created = once.create_once(session, "createAuditOnPage", create)
+        audit_id = once.create_once(session, "createAuditOnPage", create)
     except UnknownProject:
         raise
     except AlreadyAudited as failure:
         return _redirect(session, project.slug, f"/{failure.audit_id}")
     except ApiError as failure:
         return _audits(session, project.slug, failure)
-    return _redirect(session, project.slug, f"/{created}?done=created")
+    # A form that is sent again leads to the audit.
+    below = "".join(f"/runs/{it.active_run_id}" for it in created)
+    return _redirect(session, project.slug, f"/{audit_id}{below}?done=created")
 
 
 @router.get("/organizations/{organizationSlug}/projects/{projectSlug}/audits/{auditId}", operation_id="showAudit")
