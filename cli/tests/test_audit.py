@@ -163,7 +163,7 @@ class TestInTheService:
         assert service.called == ["listAudits", "getProject", "createAudit", "startAuditRun"]
         website = service.bodies["createAudit"]["websiteId"]
         assert service.bodies["createAudit"] == {"websiteId": website, "schedule": "weekly"}
-        assert f"Follow it with `assent audit show {RUN_ID}`." in result.stderr
+        assert f"Follow it with `assent audit show {RUN_ID} --project prj_" in result.stderr
         missing = run("audit start other.example")
         assert (missing.code, "There is no website other.example." in missing.stderr) == (Exit.NOT_FOUND, True)
 

@@ -89,7 +89,7 @@ async def update_audit(access: ChangesAudit, audit_id: AuditPath, body: AuditUpd
 
 @router.delete("/v1/projects/{projectId}/audits/{auditId}", summary="Delete an audit")
 async def delete_audit(access: DeletesAudit, audit_id: AuditPath) -> DeletedAudit:
-    """Deletes an audit with its schedule. Its runs are kept.
+    """Deletes an audit with its schedule. Its runs are kept, and its open findings are resolved.
 
     A website that is only audited is deleted with its last audit.
     """
@@ -104,7 +104,7 @@ async def start_audit_run(
 ) -> Answer[AuditRun]:
     """Starts a run, which takes minutes. Takes no body. The event `audit.completed` says that it has ended.
 
-    An audit has one run at a time, and 6 a day can be started.
+    An audit has one run at a time. A website has 6 a day that are started, of all its audits.
     """
     audit = access.enter_while(lambda project_id: audits.get_audit(project_id, audit_id))
 

@@ -165,8 +165,9 @@ async def get_project_consent(access: ReadsProject) -> ListedConsent:
 async def delete_website(access: DeletesOfProject, website_id: WebsiteId) -> DeletedWebsite:
     """Deletes a website of a project. The consent runtime stops allowing its origin.
 
-    The audits that use the website are deleted along with their schedules. Their past runs are kept. The last consent
-    entry can't be deleted, even if there are audited websites that aren't consent entries.
+    The audits that use the website are deleted along with their schedules. Their past runs are kept, and their open
+    findings are resolved. The last consent entry can't be deleted, even if there are audited websites that aren't
+    consent entries.
     """
     deleted_audits = changes.delete_website(access.resource, website_id, access.principal.user_id)
     return DeletedWebsite(website_id=website_id, deleted_audits=deleted_audits)

@@ -67,6 +67,7 @@ CONDITIONS = {
     "ScanExecutionAge": (AGE, "> 2520", FIVE_MINUTES, "longer than one delivery, of six times 7 minutes"),
     "IssueCreationAge": (AGE, "> 900", FIVE_MINUTES, "longer than the search of 10 minutes for an issue"),
     "(FindingIntake|Notifications)Age": (AGE, "> 900", FIVE_MINUTES, "longer than all retries, which end after 425 s"),
+    "AuditReportsAge": (AGE, "> 900", FIVE_MINUTES, "longer than all retries, which end after 425 s"),
     "EmailsAge": (AGE, "> 900", FIVE_MINUTES, "longer than four retries of two minutes each"),
     "Email(Sent|Bounced|Complained)Delivery": ("Sum FailedInvocations", "> 0", "1 of 1 x 300 s", "a report is lost"),
     "WebsiteAuditsAge": (AGE, "> 3600", FIVE_MINUTES, "longer than one delivery, of six times 10 minutes"),

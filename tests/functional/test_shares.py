@@ -20,7 +20,7 @@ from tests.support.template import resources
 
 EVENTS = Path(__file__).parents[2] / "events"
 # Those two don't hold shares: SQS alone shares them out, and the worker of audits has no table.
-UNSHARED = {Queue.FINDING_INTAKE, Queue.WEBSITE_AUDITS}
+UNSHARED = {Queue.FINDING_INTAKE, Queue.AUDIT_REPORTS, Queue.WEBSITE_AUDITS}
 SHARED = {queue.value.replace("-", "_"): queue for queue in Queue if queue not in UNSHARED}
 # They are about an email or a person.
 OF_NO_ORGANIZATION = {"emails_mail_report", "emails_send_leak_notice"}

@@ -239,7 +239,7 @@ def items_resolved_by_a_scan_are_resolved(items: Items) -> None:
     for _, local, item in _of(items, "ORG#", keys.INBOX_PREFIX):
         if by := item.get("resolvedBy"):
             assert item["status"] == "resolved", f"{local} is {item['status']}, resolved by {by}"
-            found = by["scanId"] in scans or (by["scanId"] is None and item["statusReason"].split()[1] in runs)
+            found = by["scanId"] in scans or by.get("runId") in runs
             assert found, f"{local} was resolved by a scan or a run that doesn't exist"
 
 

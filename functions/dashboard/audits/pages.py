@@ -10,7 +10,7 @@ from fastapi import Response
 from controlplane.access.web_session import WebSession
 from controlplane.audits import runs, store
 from controlplane.audits.items import AuditItem, ReportItem, RunChanges, RunItem, UnknownAudit, UnknownRun
-from controlplane.audits.store import DailyRunsUsed, RunInProgress
+from controlplane.audits.store import AlreadyAudited, DailyRunsUsed, RunInProgress
 from controlplane.platform.core import clock, ids
 from controlplane.platform.core.errors import ApiError
 from controlplane.platform.core.ids import ProjectId, RunId
@@ -64,24 +64,26 @@ async def show_audits(session: MemberSees, project_slug: ProjectSlug) -> Respons
 
 @router.post("/organizations/{organizationSlug}/projects/{projectSlug}/audits")
 async def submit_audit(session: MemberSubmits, project_slug: ProjectSlug) -> Response:
-    """Creates an audit and starts its first run, to which it leads."""
+    """Creates an audit with its first run, to which it leads. Leads to the website's audit if it has one."""
     project = projects.get_project(_resolve(session, project_slug))
 
-    started: list[RunItem] = []
+    created: list[AuditItem] = []
 
     def create(legs: Mapping[str, Leg]) -> str:
-        audit = store.create_audit(project, session.form.get("website_id", ""), _read_schedule(session), legs)
-        started.append(store.start_run(audit))
-        return audit.audit_id
+        website_id, schedule = session.form.get("website_id", ""), _read_schedule(session)
+        created.append(store.create_audit(project, website_id, schedule, legs, starts=True))
+        return created[0].audit_id
 
     try:
         audit_id = once.create_once(session, "createAuditOnPage", create)
     except UnknownProject:
         raise
+    except AlreadyAudited as failure:
+        return _redirect(session, project.slug, f"/{failure.audit_id}")
     except ApiError as failure:
         return _audits(session, project.slug, failure)
     # A form that is sent again leads to the audit.
-    below = "".join(f"/runs/{run.run_id}" for run in started)
+    below = "".join(f"/runs/{it.active_run_id}" for it in created)
     return _redirect(session, project.slug, f"/{audit_id}{below}?done=created")
 
 

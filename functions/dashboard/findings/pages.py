@@ -180,9 +180,7 @@ def _inbox(
     organization_id, filters = session.organization.organization_id, Filters.read(session.parameters)
     binding = (filters.status, *filters.pairs, *filters.pairs.values())
     codec = CursorCodec(session.parameters.get("cursor"), "showInbox", organization_id, *binding)
-    wanted = filters.wanted
-    if wanted.assignee == "me":
-        wanted = wanted._replace(assignee=session.user_id)
+    wanted = filters.wanted_by(session.user_id)
     per_page = GROUPED_PER_PAGE if filters.group else ITEMS_PER_PAGE
     found, own_projects, own_repositories, names, roster, *counts = read_all(
         lambda: lists.find(organization_id, filters.known_status, wanted, per_page, codec.after, sort=filters.sort),
@@ -192,8 +190,7 @@ def _inbox(
         lambda: members.list_members(organization_id, _MEMBERS, None).items,
         *(_counting(organization_id, status) for status in STATUSES),
     )
-    # The filter by the assignee needs them, too.
-    assigned = found.items if wanted.assignee else conversations.with_assignees(found.items)
+    assigned = conversations.with_assignees(found.items)
     return page(
         "inbox",
         session,
@@ -202,20 +199,16 @@ def _inbox(
         items=found.items,
         assignees={it.item_id: it.assignee for it in assigned if it.assignee},
         groups=group_findings(found.items, filters.group) if filters.group else [],
-        # The number of items in each status, up to a limit.
-        statuses={
-            status: Count(min(number, MOST_COUNTED), number <= MOST_COUNTED)
-            for status, number in zip(STATUSES, counts, strict=True)
-        },
+        statuses=_limit_counts(counts),
         priorities=_count_priorities(found.part, wanted, is_first=codec.after is None),
         read=len(found.part.items),
         cursor=codec.cursor(found.next_position),
         has_cursor=codec.after is not None,
         project_options=[(project.project_id, project.name) for project in own_projects],
         repository_options=[(name, name) for name in sorted({repository.name for repository in own_repositories})],
+        assignee_options=[("me", "Me"), (UNASSIGNED, "Unassigned"), *((it.user_id, it.name) for it in roster)],
         names=names,
         roster=roster,
-        assignee_options=[("me", "Me"), (UNASSIGNED, "Unassigned"), *((it.user_id, it.name) for it in roster)],
         decision=decision,
         outcomes=outcomes,
         most_read=MOST_SORTED if filters.sort == "priority" else MOST_READ,
@@ -225,6 +218,14 @@ def _inbox(
 
 def _counting(organization_id: str, status: Status) -> Callable[[], int]:
     return lambda: inbox.count_items(organization_id, status, MOST_COUNTED + 1)
+
+
+def _limit_counts(counts: Iterable[int]) -> dict[Status, Count]:
+    """Returns the number of items in each status, up to a limit. counts: the numbers, up to one more."""
+    return {
+        status: Count(min(number, MOST_COUNTED), number <= MOST_COUNTED)
+        for status, number in zip(STATUSES, counts, strict=True)
+    }
 
 
 def _count_priorities(listed: InboxPage, wanted: Wanted, *, is_first: bool) -> dict[str, Count]:

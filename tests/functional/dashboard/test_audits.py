@@ -9,6 +9,7 @@ from controlplane.audits import runs, schedules, store
 from controlplane.audits.items import LOST_AFTER_SECONDS
 from controlplane.audits.store import RUNS_PER_DAY
 from controlplane.projects import changes
+from controlplane.projects import store as projects
 from controlplane.projects.changes import ProjectChange
 from dashboard.audits.pages import RUNS_PER_PAGE
 from tests.functional.projects.builders import add_run, make_project
@@ -76,12 +77,24 @@ def test_a_form_creates_an_audit_of_a_domain_and_starts_its_first_run_once(visit
     assert {"audit.create", "audit.run"} <= {it["action"] for it in all_entries()}
     again = visitor.press("Audit this website", fill={"How often": "Weekly"}, on=before)
     assert again.headers["location"] == f"{own}/{audit.audit_id}?done=created"
+    other = visitor.forge(own, {"website_id": project.websites[0].website_id, "once": "once" * 8})
+    assert other.headers["location"] == f"{own}/{audit.audit_id}"
     run = visitor.follow(reply)
     assert 'id="run" data-refresh="5"' in run.text
     assert "its first run has started" in text_of(run)
     listed = visitor.get(own)
     assert "Waits for proof of ownership Running Follow the run" in text_of(listed)
     assert visitor.offers("Audit this website") == 0
+
+
+def test_a_form_creates_no_audit_if_its_first_run_may_not_start(visitor, own, project, audit):
+    for _ in range(RUNS_PER_DAY):
+        complete(audit)
+    store.delete_audit(projects.get_project(project.project_id), audit.audit_id)
+    visitor.get(own)
+    reply = visitor.press("Audit this website")
+    assert (reply.status, "6 runs of a website can be started a day." in text_of(reply)) == (429, True)
+    assert (visitor.offers("Audit this website"), store.list_audits(project.project_id, 1, None).items) == (1, [])
 
 
 def test_a_project_without_a_domain_says_what_to_do(visitor, company, project, own):

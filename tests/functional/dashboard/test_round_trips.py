@@ -38,8 +38,8 @@ _MESSAGE = "a message is sent after the transaction, and then its entry in the o
 EXCEPTIONS: dict[str, tuple[int, str]] = {
     "POST /check": (5, "it counts the address and all addresses, and takes and releases a slot"),
     "POST /organizations/{organizationSlug}/projects/{projectSlug}/audits": (
-        9,
-        "a record makes it take effect once, it starts a run after the creation, and sends its message",
+        8,
+        "a record makes it take effect once, and it sends the message of the first run",
     ),
     "POST /organizations/{organizationSlug}/projects/{projectSlug}/audits/{auditId}/delete": (
         5,

@@ -12,7 +12,7 @@ from tests.support.each import each
 from tests.support.sqs import FakeSqs, SqsMessage
 from website_audits import app
 
-QUEUE, INTAKE = Queue.WEBSITE_AUDITS, Queue.FINDING_INTAKE.url
+QUEUE, INTAKE = Queue.WEBSITE_AUDITS, Queue.AUDIT_REPORTS.url
 OWN = "3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"
 MESSAGE = RunAudit(
     run_id=f"run_{OWN}",

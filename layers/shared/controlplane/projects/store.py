@@ -227,8 +227,10 @@ def plan_check(organization_id: str, branding: str) -> Check:
     )
 
 
-def audit_deletions(project: ProjectItem, deleted: Iterable[WebsiteItem]) -> dict[str, Leg]:
+def audit_deletions(project: ProjectItem, deleted: Iterable[WebsiteItem], *, settles: bool = True) -> dict[str, Leg]:
     """Returns legs that delete the websites' audits and the entries of their schedules. Audit runs are kept.
+
+    settles: leave their open findings to the sweep, which resolves them. Those of a deleted project are deleted.
 
     The legs are unconditional: the project's item lists the audits, and the same transaction checks its version. The
     sweep drops the entry of a schedule that is changed at the same time.
@@ -239,6 +241,9 @@ def audit_deletions(project: ProjectItem, deleted: Iterable[WebsiteItem]) -> dic
     legs: dict[str, Leg] = {}
     for audit_id, key, item in zip(audit_ids, found, table.batch_get(found), strict=True):
         legs[audit_id] = Delete(key)
+        if settles:
+            subject_id = f"{audit_id}{deletion_items.IN_PROJECT}{project_id}"
+            legs[f"{audit_id} findings"] = deletion_items.work_item(subject_id)
         if entry := audit_schedule_key(audit_id, project_id, item["schedule"] if item else None):
             legs[f"{audit_id} schedule"] = Delete(entry)
     return legs
@@ -304,7 +309,7 @@ def delete_project(project: ProjectItem, caller_id: str | None = None) -> Projec
                 {"one": 1},
             ),
             "deletion": deletion_items.work_item(project.project_id),
-            **audit_deletions(project, project.websites),
+            **audit_deletions(project, project.websites, settles=False),
         }
         try:
             # It is deleted with its organization.
