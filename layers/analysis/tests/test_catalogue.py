@@ -163,7 +163,7 @@ class TestThirdParties:
             "plausible.io": "cookieless-analytics",
             "cdn.usefathom.com": "cookieless-analytics",
             "static.cloudflareinsights.com": "cookieless-analytics",
-            "www.google.com/recaptcha/api.js": "captcha",
+            "www.google.com/recaptcha/api.js": "widgets", "js.hcaptcha.com/1/api.js": "captcha",
             "browser.sentry-cdn.com": "error-monitoring",
             "js.stripe.com": "payments",
             "fonts.googleapis.com": "fonts",
