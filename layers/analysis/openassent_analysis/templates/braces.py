@@ -113,7 +113,7 @@ class Braces(Reader):
             return self._insert_script(start, end, address) if address else self._take(start, end)
         if load := _SCRIPT_TAG.search(inner):
             return self._insert_script(start, end, load[1])
-        if _CAPTCHA.search(inner):
+        if "(" in inner and _CAPTCHA.search(inner):
             return self._insert(start, end, CAPTCHA_SCRIPT)
         if _PARTIAL.search(inner) and (given := self._given(inner)):
             return self._insert_script(start, end, given)

@@ -19,8 +19,8 @@ _ADDS: Final = re.compile(r"""\s{0,99}+\(\s{0,99}+["']((?:https?:)?//[^"'\s<>]{4
 _SHOWS: Final = re.compile(r"<\?(?:php)?+\s++(?:echo|print|e|_e|esc_\w++|bloginfo|the_\w++)\b")
 _WRITES: Final = re.compile(r"<(?:script|iframe|noscript|img)\b", re.IGNORECASE)
 _LOADS: Final = re.compile(
-    rf"{CAPTCHA}|<(?:script|iframe|noscript|img|link)\b|(?:enqueue|register|inline)_script|_add_js\b"
-    r"|->(?:add|append|prepend|register|script)|::script",
+    r"<(?:script|iframe|noscript|img|link)\b|(?:enqueue|register|inline)_script|_add_js\b"
+    r"|->(?:add|append|prepend|register|script)|::script|captcha|ScriptTagJsApi",
     re.IGNORECASE,
 )
 

@@ -9,9 +9,8 @@ from openassent_analysis.reading import resource
 from openassent_analysis.templates.markup import MAX_TEST, Markup, Test
 
 # Names of libraries that write reCAPTCHA's script, and that script.
-CAPTCHA: Final = (
-    rf"(?<![\w.:'\"\\/-])(?<!def )(?<!function )(?:{'|'.join(resource('template-languages')['captchas'].splitlines())})"
-)
+_CAPTCHAS: Final = "|".join(resource("template-languages")["captchas"].splitlines())
+CAPTCHA: Final = rf"(?=[A-Zhir])(?<![\w.:'\"\\/-])(?<!def )(?<!function )(?:{_CAPTCHAS})"
 CAPTCHA_SCRIPT: Final = '<script src="https://www.google.com/recaptcha/api.js"></script>'
 # Helpers that write a script or a frame with an address of another site: of Rails, Hexo, and these libraries.
 HELPER: Final = re.compile(
