@@ -33,7 +33,7 @@ _HOLDS_SCRIPT: Final = re.compile(
 # A name whose value becomes the text of an element.
 _SHOWN: Final = re.compile(r"(?:__html|innerHTML)[\"']?\s{0,4}[:=]\s{0,4}\{?\s{0,4}(\w{1,60})\b(?![.(])")
 # A function whose result becomes the text of an element.
-_RETURNED: Final = re.compile(r"__html[\"']?\s{0,4}:\s{0,4}(\w{1,60})\(")
+_RETURNED: Final = re.compile(r"(?:__html|innerHTML)[\"']?\s{0,4}:\s{0,4}(\w{1,60})\(")
 _STRINGS: Final = frozenset({"string", "template_string"})
 # The beginning of a string that is a page or the head of one, which a server writes.
 _PAGE: Final = re.compile(r"<(?i:!doctype|html|head)\b")

@@ -5,12 +5,18 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from openassent_analysis.reading import resource
 from openassent_analysis.templates.markup import MAX_TEST, Markup, Test
 
-# Helpers of Rails and Hexo that write a script or a frame with an address of another site.
+# Names of libraries that write reCAPTCHA's script, and that script.
+_CAPTCHAS: Final = "|".join(resource("template-languages")["captchas"].splitlines())
+CAPTCHA: Final = rf"(?=[A-Zhir])(?<![\w.:'\"\\/-])(?<!def )(?<!function )(?:{_CAPTCHAS})"
+CAPTCHA_SCRIPT: Final = '<script src="https://www.google.com/recaptcha/api.js"></script>'
+# Helpers that write a script or a frame with an address of another site: of Rails, Hexo, and these libraries.
 HELPER: Final = re.compile(
     r"""(?:\b(?:javascript_include_tag[\s(]++|js\()|(?P<frame>\bcontent_tag[\s(]++:iframe\b|\btag\.iframe\b)[^;%]{0,300}?"""
     r"""\bsrc(?::|\s?=>)\s{0,4})["'](?P<address>(?:https?:)?//[^"'\s<>]{4,300}+)["']"""
+    rf"""|{CAPTCHA}"""
 )
 _BLOCK_END: Final = re.compile(r"(?:\bdo(?:\s*+\|[^|]{0,100}+\|)?+|\bfn\b[^\n]{0,60}?->)\s*$")
 # A condition behind a statement: `render 'analytics' if consented?`.
@@ -24,6 +30,8 @@ _ASSIGNED_BLOCK: Final = re.compile(r"=\s*+(?:if|unless|case|begin|cond)\b")
 
 def element_of(helper: re.Match[str]) -> str:
     """Returns the element that a helper writes."""
+    if helper["address"] is None:
+        return CAPTCHA_SCRIPT
     name = "iframe" if helper["frame"] else "script"
     return f'<{name} src="{helper["address"]}"></{name}>'
 
@@ -92,7 +100,7 @@ _JOINED: Final = re.compile(
     r"""(?<!\\)(["'`])\s{0,200}(?:\+|\.|&|~|<>)(?:[^"'`;{}<>]{1,200}?(?:\+|\.|&|~|<>))?\s{0,200}\1"""
 )
 # Lower-case words of which one is in every text with an element.
-_MARKS: Final = ("<script", "iframe", "javascript_include_tag", "js(", "createelement(", "rack::")
+_MARKS: Final = ("<script", "iframe", "javascript_include_tag", "js(", "createelement(", "rack::", "recaptcha_")
 _LONGEST_SCRIPT: Final = 5_000
 _LONGEST_LINE: Final = 500
 
