@@ -373,6 +373,20 @@ class TestStored:
 
 
 class TestFailures:
+    def test_the_scan_is_started_again_after_an_hour_without_github(self, events, reviewed, code_host, sqs, now):
+        events.take("pull_request", open_one(code_host))
+        down = "GET /repos/{owner}/{repo}/pulls/{pull_number}"
+        code_host.stand_in.faults.add(down, *[Fault(503)] * 12)
+        for _ in range(4):
+            events.work(Queue.SCAN_PREPARATION)
+            now.advance(31)
+        assert reads.list_scans(reviewed.organization_id, 10, None).items == []
+        now.advance(3_600)
+        assert swept(scan_starts.start_queued) == 1
+        events.scan()
+        assert checks(code_host)[0].status == "completed"
+        assert len(checks(code_host)) == 1
+
     def test_a_scan_whose_source_cannot_be_read_is_started_again(self, events, reviewed, code_host, now):
         events.take("pull_request", open_one(code_host))
         events.work(Queue.SCAN_PREPARATION)
