@@ -15,6 +15,7 @@ from controlplane.findings import inbox
 from controlplane.platform.core import clock
 from controlplane.platform.queues.messages import Queue
 from controlplane.platform.table.table import table
+from controlplane.projects import changes
 from controlplane.projects import store as projects
 from controlplane.projects.items import Address
 from sweeper.app import handler
