@@ -78,7 +78,7 @@ lint: .venv/.ready node_modules/.ready .tools/supply/.ready $(SDK) ## Check styl
 	@.venv/bin/python -m scripts.language
 	@.tools/supply/bin/bandit -q -r functions layers/shared layers/analysis/openassent_analysis layers/audit/openassent_audit cli/src/openassent
 	@.tools/supply/bin/bandit -q -r $(wildcard $(RISKY_TOOLS)) --skip B101,B105,B404,B603
-	@$(MAKE) --no-print-directory licenses >/dev/null
+	@$(MAKE) --no-print-directory --output-sync=none licenses >/dev/null  # or it waits for a lock of its output
 	@.venv/bin/python -m scripts.openapi --check
 	@scripts/lint-openapi
 
