@@ -161,7 +161,8 @@ class _Folding:
             return tuple(_PERCENT.sub(_character, value) for value in self.fold(arguments[0], depth + 1))
         if name in _COMPUTES and arguments:
             return self._computed(arguments[0], depth)
-        if known := self._block.constants.get(callee.text()[-_LONGEST_CALLEE:].removeprefix("this.")):
+        written, constants = callee.text()[-_LONGEST_CALLEE:], self._block.constants
+        if known := constants.get(written) or constants.get(written.removeprefix("this.")):
             return self._either(*known, depth=depth)
         receiver = callee.field("object")
         return self._by_method(name, receiver, arguments, depth) if receiver is not None else (UNKNOWN,)
