@@ -5,6 +5,7 @@ import re
 from collections import Counter
 
 from openassent_analysis.catalogue import THIRD_PARTIES, Catalogue, Vendor, catalogue, merged, suffixes
+from openassent_analysis.reading import resource
 from tests.support.each import each
 
 VENDORS = tuple(catalogue().vendors.values())
@@ -125,8 +126,13 @@ class TestThirdParties:
         assert missed <= NO_TRACKERS
 
     def test_every_entity_is_known(self):
-        hosts = [host for it in json.loads(THIRD_PARTIES.read_bytes()) for host in it["domains"]]
-        assert [host for host in hosts if not catalogue().knows(host)] == []
+        known = catalogue()
+        entities = [it for it in json.loads(THIRD_PARTIES.read_bytes()) if it["id"] not in known.unjudged]
+        assert [host for it in entities for host in it["domains"] if not known.knows(host)] == []
+
+    def test_harmless_ones_are_entities_of_no_other_category(self):
+        others = {it["id"] for it in json.loads(THIRD_PARTIES.read_bytes()) if it["category"] == "other"}
+        assert others.issuperset(resource("hosts")["harmless"])
 
     def test_no_entity_is_listed_next_to_the_vendor_that_it_is(self):
         ours = [
