@@ -19,7 +19,7 @@ AUTOCONSENT := layers/audit/openassent_audit/resources/autoconsent/LICENSE
 # What the wheel of the command line is made of.
 WHEEL_SOURCES := $(shell find cli/src layers/analysis/openassent_analysis layers/audit/openassent_audit cli/README.md cli/pyproject.toml LICENSE -type f -not -name '*.pyc')
 .DEFAULT_GOAL := help
-.PHONY: help tools run reset test test-analysis test-cli races conformance linear nightly mutate lagging models fuzz lint template check build cli typescript e2e browser websites bench accuracy deploy release publish openapi sdk lock format audit licenses sbom
+.PHONY: help tools run reset test test-analysis test-cli races conformance linear nightly mutate lagging fuzz lint template check build cli typescript e2e browser websites bench accuracy deploy release publish openapi sdk lock format audit licenses sbom
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -49,7 +49,7 @@ conformance: .venv/.ready .tools/sam/.ready .tools/conformance/.ready node_modul
 linear: .venv/.ready ## Check that text from clients and repositories is read in linear time
 	@$(NICE) .venv/bin/python -m pytest -n 2 tests/nightly
 
-nightly: races conformance linear models fuzz lagging ## Run everything that only pays off at length
+nightly: races conformance linear fuzz lagging ## Run everything that only pays off at length
 
 # Made before the parts of .ci/run, so that no two of them make the same environment at the same time.
 tools: .venv/.ready node_modules/.ready $(patsubst %,.tools/%/.ready,ministack sam sdk cli) $(REFERENCE) $(SDK) ## Install what several parts of .ci/run need
@@ -65,10 +65,6 @@ mutate: .venv/.ready .tools/sam/.ready node_modules/.ready $(REFERENCE) $(SDK) #
 lagging: .venv/.ready .tools/sam/.ready node_modules/.ready $(REFERENCE) $(SDK) ## Run the functional and race tests on a table whose eventually consistent reads are late (BOUND=1: by one write)
 	@.venv/bin/python -m pytest -n 2 --dist worksteal --engine=fast $(if $(BOUND),--lagging=$(BOUND),--lagging) -- tests/functional tests/races
 
-models: .venv/.ready .tools/sam/.ready node_modules/.ready $(REFERENCE) ## Compare attempts at issues with a model in random schedules (SCHEDULES=20000 SEED=7)
-	@MODEL_SCHEDULES=$(or $(SCHEDULES),20000) MODEL_SEED=$(SEED) .venv/bin/python -m pytest --engine=fast \
-		tests/races/test_issue_states.py
-
 fuzz: .venv/.ready .tools/sam/.ready .tools/conformance/.ready node_modules/.ready $(REFERENCE) $(SDK) ## Test with requests generated from docs/openapi.json, and properties with random examples (EXAMPLES=300 SEED=7)
 	@FUZZ_EXAMPLES=$(or $(EXAMPLES),300) FUZZ_SEED=$(SEED) .venv/bin/python -m pytest -n 2 \
 		$(if $(SEED),--hypothesis-seed=$(SEED)) tests/conformance/test_document.py $$(grep -rlE 'hypothesis import .*given' tests cli/tests layers/analysis/tests)
@@ -82,7 +78,7 @@ lint: .venv/.ready node_modules/.ready .tools/supply/.ready $(SDK) ## Check styl
 	@.venv/bin/python -m scripts.language
 	@.tools/supply/bin/bandit -q -r functions layers/shared layers/analysis/openassent_analysis layers/audit/openassent_audit cli/src/openassent
 	@.tools/supply/bin/bandit -q -r $(wildcard $(RISKY_TOOLS)) --skip B101,B105,B404,B603
-	@$(MAKE) --no-print-directory licenses >/dev/null
+	@$(MAKE) --no-print-directory --output-sync=none licenses >/dev/null  # or it waits for a lock of its output
 	@.venv/bin/python -m scripts.openapi --check
 	@scripts/lint-openapi
 

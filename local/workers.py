@@ -129,6 +129,7 @@ def _process_next(client: Any, url: str, handler: Handler) -> None:
             "body": message["Body"],
             "attributes": message["Attributes"],
             "eventSource": "aws:sqs",
+            "eventSourceARN": f"arn:aws:sqs:us-east-1:000000000000:{url.rpartition('/')[2]}",
         }
         if not handler({"Records": [record]}, None)["batchItemFailures"]:
             client.delete_message(QueueUrl=url, ReceiptHandle=message["ReceiptHandle"])

@@ -10,6 +10,7 @@ from controlplane.people import users
 from controlplane.people.identities import IdentityItem
 from controlplane.people.users import UserItem
 from controlplane.platform.core import clock, ids
+from controlplane.platform.core.errors import known
 from controlplane.platform.core.ids import OwnedId, ProjectId
 from controlplane.platform.table import keys
 from controlplane.platform.table.table import table
@@ -27,10 +28,7 @@ def find_user(reference: str) -> UserItem | None:
 
 def get_user(reference: str) -> UserItem:
     """Returns the user's profile. Raises NotFound."""
-    profile = find_user(reference)
-    if profile is None:
-        raise NotFound(f"There is no user {reference}.")
-    return profile
+    return known(find_user(reference), NotFound(f"There is no user {reference}."))
 
 
 def find_organization(reference: str) -> OrganizationItem | None:
@@ -46,10 +44,7 @@ def find_organization(reference: str) -> OrganizationItem | None:
 
 def get_organization(reference: str) -> OrganizationItem:
     """Returns the organization. Raises NotFound."""
-    organization = find_organization(reference)
-    if organization is None:
-        raise NotFound(f"There is no organization {reference}.")
-    return organization
+    return known(find_organization(reference), NotFound(f"There is no organization {reference}."))
 
 
 def get_organization_id(reference: str) -> str:
@@ -65,10 +60,7 @@ def get_project(reference: str) -> ProjectItem:
 
 def parse_id[Id: OwnedId](kind: type[Id], text: str, noun: str) -> Id:
     """Returns the id. Raises NotFound if the text isn't one."""
-    parsed = kind.parse(text)
-    if parsed is None:
-        raise NotFound(f"There is no {noun} {text}.")
-    return parsed
+    return known(kind.parse(text), NotFound(f"There is no {noun} {text}."))
 
 
 def user_document(profile: UserItem) -> dict[str, Any]:

@@ -43,7 +43,8 @@ def export(subject: Subject) -> dict[str, Any]:
 # Erasure
 
 # Items of these kinds are deleted whole. Each belongs to the person or ends with the account.
-_DELETED = {"IDENTITY", "TH", "FAMILY", "DC", "TRIES", "FEEDBACKBY", "FEEDBACKQUOTA", "INVITEE", "COMMENTER"}
+_DELETED = {"IDENTITY", "TH", "FAMILY", "DC", "TRIES", "FEEDBACKBY", "FEEDBACKQUOTA", "INVITEE"}
+_DELETED |= {"COMMENTER", "COMMENTED"}
 
 
 def erase(subject: Subject) -> dict[str, int]:

@@ -13,6 +13,7 @@ from typing import Annotated, Any
 
 import typer
 
+from controlplane.platform.core.errors import known
 from controlplane.platform.table.table import table
 from ops.arguments import new_group, parse_moment
 from ops.output import Conflict, NotFound, Refused, Result
@@ -66,9 +67,7 @@ def restore(
 
     client: of DynamoDB. Raises Conflict if `target` exists and isn't a restore of `source`, NotFound without `source`.
     """
-    described = _describe(client, source)
-    if described is None:
-        raise NotFound(f"There is no table {source} in this region and account.")
+    described = known(_describe(client, source), NotFound(f"There is no table {source} in this region and account."))
     existing = _describe(client, target)
     if existing is None:
         when = {"RestoreDateTime": moment} if moment else {"UseLatestRestorableTime": True}

@@ -23,7 +23,7 @@ chmod +x "$RUNNER_TEMP/assent/bin/assent"
 
 
 @pytest.fixture
-def repository(tmp_path: Path) -> Path:
+def repository(tmp_path):
     """A repository with a branch that adds a tracker."""
     folder = tmp_path / "repository"
     folder.mkdir()
@@ -58,7 +58,7 @@ def run_steps(repository: Path, **inputs: str) -> subprocess.CompletedProcess[st
     return done
 
 
-def test_fails_for_new_findings(repository: Path):
+def test_fails_for_new_findings(repository):
     ended = run_steps(repository, fail_on="P0", sarif="found $(touch owned).sarif")
     assert ended.returncode == 3, ended.stderr
     assert "::error file=index.html,line=1" in ended.stdout
@@ -72,7 +72,7 @@ def test_installs_only_files_whose_hashes_are_known():
     assert {"--require-hashes", "--no-deps", "--requirement"} < {*install.split()}
 
 
-def test_the_hook_refuses_what_a_commit_adds(repository: Path):
+def test_the_hook_refuses_what_a_commit_adds(repository):
     (hook,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())
     words = shlex.split(hook["entry"])[1:]
     empty = repository.parent / "empty"

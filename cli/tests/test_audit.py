@@ -2,7 +2,6 @@
 
 import copy
 import json
-from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -33,7 +32,7 @@ def audit_of(*requests: Sent, reason: Reason | None = None) -> Audit:
 
 
 @pytest.fixture
-def audited(monkeypatch: pytest.MonkeyPatch) -> Callable[[Audit], None]:
+def audited(monkeypatch):
     """Replaces the visits, which need Chromium, with the given audit."""
 
     def give(audit: Audit) -> None:
@@ -81,7 +80,7 @@ class TestOnThisMachine:
         assert (mistyped.code, "Did you mean 'start'?" in mistyped.stderr) == (Exit.USAGE, True)
 
     @pytest.mark.parametrize("url", ["file:///etc/passwd", "https://a:b@shop.example"])
-    def test_another_address_is_wrong_usage(self, url: str):
+    def test_another_address_is_wrong_usage(self, url):
         assert run(f"audit {url}").code == Exit.USAGE
 
 
@@ -114,7 +113,7 @@ class Service(DocumentedService):
 
 
 @pytest.fixture
-def service(monkeypatch: pytest.MonkeyPatch) -> Service:
+def service(monkeypatch):
     made = Service()
     monkeypatch.setattr(httpx.HTTPTransport, "handle_request", lambda _, request: made(request))
     monkeypatch.setattr("time.sleep", lambda _: None)
@@ -129,7 +128,7 @@ LOST = {"status": "failed", "outcome": None, "findings": [], "reason": {"code": 
 
 class TestInTheService:
     @each("website", ["example.com", "https://Example.com/", "web_01kb2m3n4p5q6r7s8t", "aud_01kb2m3n4p5q6r7s8t"])
-    def test_a_run_is_started_and_awaited(self, service: Service, website: str):
+    def test_a_run_is_started_and_awaited(self, service, website):
         service.called.clear()
         result = run(f"audit start {website} --wait")
         assert result.code == Exit.DONE
@@ -152,28 +151,28 @@ class TestInTheService:
             (LOST, Exit.FAILED, "Error: It got lost."),
         ],
     )
-    def test_the_exit_code_is_that_of_a_local_audit(self, service: Service, ended: dict[str, Any], code, said: str):
+    def test_the_exit_code_is_that_of_a_local_audit(self, service, ended, code, said):
         service.called.clear()
         service.ended = ended
         result = run("audit start example.com --fail-on P1")
         assert (result.code, said in result.stderr) == (code, True), result.stderr
 
-    def test_a_website_without_an_audit_gets_one(self, service: Service):
+    def test_a_website_without_an_audit_gets_one(self, service):
         service.audits = False
         result = run("audit start example.com --schedule weekly --project prj_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t")
         assert service.called == ["listAudits", "getProject", "createAudit", "startAuditRun"]
         website = service.bodies["createAudit"]["websiteId"]
         assert service.bodies["createAudit"] == {"websiteId": website, "schedule": "weekly"}
-        assert f"Follow it with `assent audit show {RUN_ID}`." in result.stderr
+        assert f"Follow it with `assent audit show {RUN_ID} --project prj_" in result.stderr
         missing = run("audit start other.example")
         assert (missing.code, "There is no website other.example." in missing.stderr) == (Exit.NOT_FOUND, True)
 
-    def test_a_schedule_is_changed(self, service: Service):
+    def test_a_schedule_is_changed(self, service):
         run("audit start example.com --schedule daily")
         assert service.called == ["listProjects", "listAudits", "updateAudit", "startAuditRun"]
         assert service.bodies["updateAudit"] == {"schedule": "daily"}
 
-    def test_a_run_is_shown_and_unknown_ones_are_not(self, service: Service):
+    def test_a_run_is_shown_and_unknown_ones_are_not(self, service):
         assert run(f"audit show {RUN_ID} --json").json["vendors"] == [{"vendorId": "segment"}]
         unknown = run("audit show run_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8u")
         assert (unknown.code, "There is no run run_3f8k" in unknown.stderr) == (Exit.NOT_FOUND, True)

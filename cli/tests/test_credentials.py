@@ -41,7 +41,7 @@ class Locked(Memory):
 
 
 @pytest.fixture(autouse=True)
-def backend(monkeypatch: pytest.MonkeyPatch):
+def backend(monkeypatch):
     previous = keyring.get_keyring()
     monkeypatch.delenv("ASSENT_KEYRING")
     keyring.set_keyring(Memory())
@@ -50,7 +50,7 @@ def backend(monkeypatch: pytest.MonkeyPatch):
 
 
 @pytest.fixture(params=[KeyringStore, FileStore])
-def store(request: pytest.FixtureRequest):
+def store(request):
     return request.param()
 
 
@@ -92,6 +92,6 @@ class TestChoice:
             keyring.set_keyring(unusable)
             assert isinstance(credentials.store(), FileStore)
 
-    def test_the_keyring_can_be_turned_off(self, monkeypatch: pytest.MonkeyPatch):
+    def test_the_keyring_can_be_turned_off(self, monkeypatch):
         monkeypatch.setenv("ASSENT_KEYRING", "off")
         assert isinstance(credentials.store(), FileStore)

@@ -4,7 +4,6 @@ import codecs
 import os
 import re
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -55,7 +54,7 @@ class TestEdits:
         ],
         ids=["plain", "crlf", "bom", "utf-16-le", "utf-16-be-crlf", "latin-1", "no-last-line-break"],
     )
-    def test_everything_but_the_lines_stays(self, content: bytes, tmp_path: Path):
+    def test_everything_but_the_lines_stays(self, content, tmp_path):
         page = tmp_path / "page.html"
         page.write_bytes(content)
         page.chmod(0o640)
@@ -67,7 +66,7 @@ class TestEdits:
         assert [*tmp_path.iterdir()] == [page]
 
     @pytest.mark.parametrize("line_break", ["\n", "\r\n"])
-    def test_lines_are_added_and_removed_and_files_created(self, line_break: str, tmp_path: Path):
+    def test_lines_are_added_and_removed_and_files_created(self, line_break, tmp_path):
         (tmp_path / "page.html").write_bytes(line_break.join("abcde").encode())
         folder = edited(
             tmp_path,
@@ -81,7 +80,7 @@ class TestEdits:
         assert (tmp_path / "page.html").read_bytes() == line_break.join(["b", "c", "C", "d", ""]).encode()
         assert (tmp_path / "src" / "new.ts").read_text() == "x\ny\n"
 
-    def test_of_fixes_that_overlap_the_first_is_applied_as_a_whole(self, tmp_path: Path):
+    def test_of_fixes_that_overlap_the_first_is_applied_as_a_whole(self, tmp_path):
         (tmp_path / "page.html").write_text(LINES)
         folder = edited(tmp_path, EDIT)
         other = Edit("page.html", 1, "<p>one</p>\n<script src='a.js'></script>", "")
@@ -93,7 +92,7 @@ class TestEdits:
             folder.add(fix_of(Edit("new.ts", 1, "", "y")))
         assert [(file.path, len(file.edits)) for file in folder.files] == [("new.ts", 1), ("page.html", 1)]
 
-    def test_a_file_that_has_changed_is_refused(self, tmp_path: Path):
+    def test_a_file_that_has_changed_is_refused(self, tmp_path):
         page = tmp_path / "page.html"
         page.write_text(LINES)
         for edit in (EDIT._replace(before="x"), EDIT._replace(start_line=3), EDIT._replace(start_line=9)):
@@ -110,7 +109,7 @@ class TestEdits:
             file.write()
         assert page.read_text() == LINES + "more"
 
-    def test_nothing_is_written_through_links_or_outside_of_the_folder(self, tmp_path: Path):
+    def test_nothing_is_written_through_links_or_outside_of_the_folder(self, tmp_path):
         inside, outside = tmp_path / "inside", tmp_path / "outside"
         inside.mkdir()
         outside.mkdir()
@@ -136,7 +135,7 @@ class TestDiff:
     @pytest.mark.parametrize(
         "content", [LINES, LINES.replace("\n", "\r\n"), LINES.removesuffix("\n"), "\ufeff" + LINES]
     )
-    def test_git_applies_it(self, content: str, name: str, folder: str, tmp_path: Path):
+    def test_git_applies_it(self, content, name, folder, tmp_path):
         run_git(tmp_path, "init", "-q")
         page = tmp_path / folder / name
         page.parent.mkdir(parents=True, exist_ok=True)
@@ -151,7 +150,7 @@ class TestDiff:
 
 
 @pytest.fixture(scope="module")
-def _one_sandbox() -> Iterator[None]:
+def _one_sandbox():
     with warm_sandboxes("openassent_analysis.working_tree.Sandbox"):
         yield
 
@@ -164,7 +163,7 @@ EMAIL = "<script>posthog.identify(user.email, { plan: user.plan });</script>\n"
 @pytest.mark.usefixtures("_one_sandbox")
 class TestCommand:
     @pytest.fixture(autouse=True)
-    def tree(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    def tree(self, tmp_path, monkeypatch):
         """A working tree with a tracker that an edit fixes, and an identification that has no fix."""
         (tmp_path / "web").mkdir()
         for name, code in (("page.html", BANNER + TRACKER), ("login.html", BANNER + EMAIL)):
@@ -173,7 +172,7 @@ class TestCommand:
         monkeypatch.chdir(tmp_path)
         return tmp_path
 
-    def test_prints_a_diff_that_git_applies_and_that_fixes_the_findings(self, tree: Path):
+    def test_prints_a_diff_that_git_applies_and_that_fixes_the_findings(self, tree):
         ended = run("fix web")
         assert ended.code == Exit.DONE
         (tree / "fix.patch").write_text(ended.stdout)
@@ -184,7 +183,7 @@ class TestCommand:
         assert re.search(r"^By hand: P\d login\.html:4 .+\. Identify users by an opaque", ended.stderr, re.MULTILINE)
         assert "--apply" in ended.stderr
 
-    def test_applies_the_changes_and_names_the_files(self, tree: Path):
+    def test_applies_the_changes_and_names_the_files(self, tree):
         diff = run("fix").stdout
         ended = run("fix --apply")
         assert (ended.code, ended.stdout) == (Exit.DONE, "web/page.html\n")
@@ -192,14 +191,14 @@ class TestCommand:
         again = run("fix --apply")
         assert (again.code, again.stdout) == (Exit.DONE, "")
 
-    def test_prints_json(self, tree: Path):
+    def test_prints_json(self, tree):
         found = run("fix --json").json
         assert (found["applied"], found["files"], found["refused"]) == (False, ["web/page.html"], [])
         assert found["diff"] == run("fix --quiet").stdout
         assert [it["location"]["path"] for it in found["fixed"]] == ["web/page.html"]
         assert [it["location"]["path"] for it in found["byHand"]] == ["web/login.html"]
 
-    def test_is_colored_in_a_terminal_which_the_code_cant_control(self, tree: Path):
+    def test_is_colored_in_a_terminal_which_the_code_cant_control(self, tree):
         (tree / "web" / "page.html").write_text(
             (tree / "web" / "page.html").read_text().replace("async", "a='\x1b[2J'")
         )
@@ -207,10 +206,10 @@ class TestCommand:
         assert "\x1b[31m-<script a='\ufffd[2J'" in shown
         assert "\x1b[32m+<script" in shown
 
-    def test_globs_and_rules_select_what_is_fixed(self, tree: Path):
+    def test_globs_and_rules_select_what_is_fixed(self, tree):
         assert run("fix --exclude page.html").stdout == ""
         assert run("fix --rule identified-by-address --apply").stdout == ""
         assert "page.html" in run("fix --rule session-replay-loaded --include demo/").stdout
 
-    def test_a_folder_that_doesnt_exist_is_refused(self, tree: Path):
+    def test_a_folder_that_doesnt_exist_is_refused(self, tree):
         assert run("fix nope").code == Exit.USAGE

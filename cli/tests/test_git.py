@@ -8,7 +8,7 @@ from openassent_cli.problems import Exit, Problem
 
 
 @pytest.fixture
-def tree(tmp_path: Path) -> Path:
+def tree(tmp_path):
     """A working tree on a branch, with one commit that `main` doesn't have, and one that the branch doesn't have."""
     run_git(tmp_path, "init", "-q")
     (tmp_path / "web").mkdir()
@@ -29,30 +29,30 @@ def tree(tmp_path: Path) -> Path:
 
 
 class TestChangedSince:
-    def test_files_of_the_branch_are_listed_committed_or_not(self, tree: Path):
+    def test_files_of_the_branch_are_listed_committed_or_not(self, tree):
         (tree / "web" / "page.js").write_text("2\n")
         (tree / "new é.js").write_text("1\n")
         (tree / "ignored.js").write_text("1\n")
         assert git.changed_since(tree, "main") == {"changed.js", "web/page.js", "new é.js"}
         assert git.changed_since(tree / "web", "main") == {"page.js"}
 
-    def test_line_ends_that_git_converts_are_no_change(self, tree: Path):
+    def test_line_ends_that_git_converts_are_no_change(self, tree):
         run_git(tree, "config", "core.autocrlf", "true")
         (tree / "same.js").write_bytes(b"1\r\n")
         assert git.changed_since(tree, "main") == {"changed.js"}
 
     @pytest.mark.parametrize("reference", ["nope", "--output=x"])
-    def test_an_unknown_reference_is_refused(self, tree: Path, reference: str):
+    def test_an_unknown_reference_is_refused(self, tree, reference):
         with pytest.raises(Problem):
             git.changed_since(tree, reference)
         assert not (tree / "x").exists()
 
 
 class TestWorkingTree:
-    def test_a_folder_outside_of_one_has_no_root(self, tmp_path: Path):
+    def test_a_folder_outside_of_one_has_no_root(self, tmp_path):
         assert git.root(tmp_path) is None
 
-    def test_the_base_is_checked_out_next_to_the_tree_and_removed(self, tree: Path):
+    def test_the_base_is_checked_out_next_to_the_tree_and_removed(self, tree):
         run_git(tree, "remote", "add", "origin", "https://github.com/octocat/hello.git")
         with git.checked_out(tree, "main") as base:
             assert (base / "same.js").read_text() == "1\n"
@@ -62,7 +62,7 @@ class TestWorkingTree:
         assert run_git(tree, "worktree", "list").count("\n") == 0
         assert run_git(tree, "status", "--short") == ""
 
-    def test_a_linked_working_tree_and_sha256_work_too(self, tmp_path: Path):
+    def test_a_linked_working_tree_and_sha256_work_too(self, tmp_path):
         run_git(tmp_path, "init", "-q", "--object-format=sha256", "main")
         (tmp_path / "main" / "page.js").write_text("1\n")
         run_git(tmp_path / "main", "add", ".")
@@ -74,7 +74,7 @@ class TestWorkingTree:
         with git.checked_out(linked, "main") as base:
             assert (base / "page.js").read_text() == "1\n"
 
-    def test_the_tip_of_a_remote_branch_is_recognized(self, tree: Path):
+    def test_the_tip_of_a_remote_branch_is_recognized(self, tree):
         run_git(tree, "update-ref", "refs/remotes/origin/main", "main")
         assert git.is_tip(tree, run_git(tree, "rev-parse", "main"), "main")
         assert not git.is_tip(tree, git.commit(tree), "main")
@@ -95,11 +95,11 @@ class TestHostileRepository:
     """Whatever a repository configures, none of its programs runs."""
 
     @pytest.fixture
-    def ran(self, tree: Path) -> Path:
+    def ran(self, tree):
         return tree / "ran"
 
     @pytest.fixture
-    def program(self, tree: Path, ran: Path) -> Path:
+    def program(self, tree, ran):
         for place in (".gitattributes", ".git/info/attributes"):
             (tree / place).parent.mkdir(exist_ok=True)
             (tree / place).write_text("* filter=evil diff=evil merge=evil\n")
@@ -120,12 +120,12 @@ class TestHostileRepository:
         git.remote_name(tree)
 
     @pytest.mark.parametrize("name", PROGRAMS)
-    def test_no_configured_program_runs(self, name: str, tree: Path, program: Path, ran: Path):
+    def test_no_configured_program_runs(self, name, tree, program, ran):
         run_git(tree, "config", name, f"!{program}" if name.startswith("alias.") else str(program))
         self.use_everything(tree)
         assert not ran.exists()
 
-    def test_no_program_of_an_included_file_runs(self, tree: Path, program: Path, ran: Path):
+    def test_no_program_of_an_included_file_runs(self, tree, program, ran):
         (tree / ".git" / "more").write_text(f'[filter "evil"]\nclean = {program}\nsmudge = {program}\n')
         run_git(tree, "config", f"includeIf.gitdir:{tree}/.path", "more")
         self.use_everything(tree)
@@ -133,7 +133,7 @@ class TestHostileRepository:
 
     @pytest.mark.parametrize("elsewhere", [False, True])
     @pytest.mark.parametrize("hook", HOOKS)
-    def test_no_hook_runs(self, hook: str, elsewhere: bool, tree: Path, program: Path, ran: Path):
+    def test_no_hook_runs(self, hook, elsewhere, tree, program, ran):
         place = tree / ".git" / ("evil" if elsewhere else "hooks") / hook
         place.parent.mkdir(exist_ok=True)
         place.write_text(program.read_text())
@@ -143,7 +143,7 @@ class TestHostileRepository:
         self.use_everything(tree)
         assert not ran.exists()
 
-    def test_no_program_of_a_nested_repository_runs(self, tree: Path, program: Path, ran: Path):
+    def test_no_program_of_a_nested_repository_runs(self, tree, program, ran):
         nested = tree / "nested"
         run_git(tree, "init", "-q", str(nested))
         (nested / "a.js").write_text("1\n")
@@ -161,7 +161,7 @@ class TestHostileRepository:
             pass
         assert not ran.exists()
 
-    def test_files_that_a_partial_clone_leaves_out_arent_fetched(self, tree: Path, program: Path, ran: Path):
+    def test_files_that_a_partial_clone_leaves_out_arent_fetched(self, tree, program, ran):
         left_out = run_git(tree, "rev-parse", "main~:same.js")
         (tree / ".git" / "objects" / left_out[:2] / left_out[2:]).unlink()
         run_git(tree, "config", "core.repositoryFormatVersion", "1")

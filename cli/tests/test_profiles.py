@@ -1,7 +1,6 @@
 import json
 import stat
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import pytest
 
@@ -38,14 +37,14 @@ class TestProfiles:
             list(threads.map(lambda name: profiles.save(name, HERE), names))
         assert sorted(profiles.all_profiles()) == sorted(names)
 
-    def test_only_its_user_can_read_the_folder_and_the_file(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    def test_only_its_user_can_read_the_folder_and_the_file(self, monkeypatch, tmp_path):
         monkeypatch.setenv("ASSENT_CONFIG_DIR", str(tmp_path / "config"))
         profiles.save("work", HERE)
         assert stat.S_IMODE(profiles.folder().stat().st_mode) == 0o700
         assert stat.S_IMODE((profiles.folder() / "profiles.json").stat().st_mode) == 0o600
 
     @each("content", ["", "[]", '{"profiles": {"a": {}}}', '{"profiles": []}'])
-    def test_a_damaged_file_is_named(self, content: str):
+    def test_a_damaged_file_is_named(self, content):
         path = profiles.folder() / "profiles.json"
         path.write_text(content)
         with pytest.raises(Problem, match=r"profiles\.json can't be read"):
@@ -53,11 +52,11 @@ class TestProfiles:
         assert path.read_text() == content
 
     @each("name", ["", "../x", "a/b", "-x", "a\n", "x" * 65])
-    def test_a_name_cant_be_a_path(self, name: str):
+    def test_a_name_cant_be_a_path(self, name):
         with pytest.raises(Problem, match="isn't the name of a profile"):
             profiles.checked_name(name)
 
-    def test_a_write_that_fails_leaves_the_file_as_it_was(self, monkeypatch: pytest.MonkeyPatch):
+    def test_a_write_that_fails_leaves_the_file_as_it_was(self, monkeypatch):
         profiles.save("work", HERE)
         before = (profiles.folder() / "profiles.json").read_text()
         monkeypatch.setattr("pathlib.Path.replace", lambda *_: (_ for _ in ()).throw(OSError("full")))

@@ -7,7 +7,6 @@ import sys
 from typer.testing import CliRunner
 
 from cli.tests.support.shell import commands, run
-from local.checkout import ROOT
 from openassent import __version__
 from openassent_cli.main import app
 from tests.support.each import each
@@ -55,7 +54,7 @@ def test_examples_are_commands():
         ("playwright", "audit shop.example", "This command isn't installed.", "audit"),
     ],
 )
-def test_without_its_extra_a_command_says_which_file_to_install(module: str, line: str, message: str, extra: str):
+def test_without_its_extra_a_command_says_which_file_to_install(module, line, message, extra):
     code = f"import sys; sys.modules[{module!r}] = None; sys.argv[1:] = {line.split()}\n"
     code += "from openassent_cli.program import run; run()"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
@@ -63,11 +62,3 @@ def test_without_its_extra_a_command_says_which_file_to_install(module: str, lin
     advice = f"Install your wheel with the extra `{extra}`, such as: pipx install --force {wheel}"
     assert (done.returncode, done.stdout) == (2, "")
     assert " ".join(done.stderr.split()) == f"Error: {message} {advice}"
-
-
-def test_only_the_questions_that_need_a_terminal_ask():
-    """A question without a terminal would end the command with no word about the option to give."""
-    asking = re.compile(r"\b(?:typer|click)\.(?:prompt|confirm)\(|\bprompt=|\bgetpass\b|\binput\(|\brich\.prompt\b")
-    sources = ROOT.joinpath("cli/src").rglob("*.py")
-    found = {file.name for file in sources if asking.search(file.read_text())}
-    assert found == {"shared.py"}

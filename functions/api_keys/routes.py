@@ -18,7 +18,6 @@ from controlplane.api_keys import rules as key_rules
 from controlplane.api_keys import store as api_keys
 from controlplane.api_keys import usage as key_usage
 from controlplane.api_keys.items import ApiKeyItem, KeyDraft, Restrictions
-from controlplane.api_keys.rules import own_key
 from controlplane.api_keys.store import KeyExpired, KeyLimitReached, PlanHasNoApiAccess, TooManyInGrace, UnknownKey
 from controlplane.code_host.signed_requests import LeakReport, SignedBySecretScanning
 from controlplane.platform.core.ids import KeyId
@@ -45,13 +44,13 @@ _CREATED_FROM = "api"
 _RESTRICTIONS = {it.name for it in fields(Restrictions)}
 
 
-@router.get("/v1/api-keys", operation_id="listApiKeys", summary="List API keys")
-async def list_keys(access: ReadsKeys, limit: Limit = 50, cursor: Cursor = None) -> Page[ApiKey]:
+@router.get("/v1/api-keys", summary="List API keys")
+async def list_api_keys(access: ReadsKeys, limit: Limit = 50, cursor: Cursor = None) -> Page[ApiKey]:
     """Lists the organization's API keys, newest first, without their secrets."""
     return _list_keys("listApiKeys", access.organization_id, limit, cursor)
 
 
-@router.get("/v1/auth/keys", operation_id="listAuthKeys", summary="List API keys (deprecated path)")
+@router.get("/v1/auth/keys", summary="List API keys (deprecated path)")
 async def list_auth_keys(access: ReadsKeys, limit: Limit = 50, cursor: Cursor = None) -> Page[ApiKey]:
     """Returns the same list as `GET /v1/api-keys`, with its own cursors."""
     return _list_keys("listAuthKeys", access.organization_id, limit, cursor)
@@ -68,9 +67,11 @@ def _with_uses(listed: list[ApiKeyItem]) -> list[ApiKey]:
     return [ApiKey.of(key, uses) for key in listed]
 
 
-@router.post("/v1/api-keys", operation_id="createApiKey", summary="Create an API key", status_code=201)
+@router.post("/v1/api-keys", summary="Create an API key", status_code=201)
 @refuses(PlanHasNoApiAccess, KeyLimitReached)
-async def create_key(access: WritesKeys, body: KeyCreate, idempotency_key: IdempotencyKey = None) -> Answer[CreatedKey]:
+async def create_api_key(
+    access: WritesKeys, body: KeyCreate, idempotency_key: IdempotencyKey = None
+) -> Answer[CreatedKey]:
     """Creates an API key for the organization. The secret is returned only in this response.
 
     The key belongs to the organization and keeps working after its creator leaves. Its rate limit is set by the plan
@@ -123,9 +124,9 @@ def _read_limits(organization_id: str, body: KeyCreate | KeyUpdate, given: Itera
     }
 
 
-@router.post("/v1/api-keys/{keyId}/roll", operation_id="rollApiKey", summary="Roll an API key")
+@router.post("/v1/api-keys/{keyId}/roll", summary="Roll an API key")
 @refuses(UnknownKey, PlanHasNoApiAccess, KeyExpired, TooManyInGrace)
-async def roll_key(
+async def roll_api_key(
     access: WritesKeys,
     key_id: PathKeyId,
     body: KeyRoll | None = None,
@@ -143,7 +144,7 @@ async def roll_key(
 
     def roll(legs: Mapping[str, Leg], secret: str) -> Answer[RolledKey]:
         minted = api_keys.roll_key(
-            own_key(access.organization_id, key_id),
+            KeyId.parse_own(access.organization_id, key_id, UnknownKey),
             access.user_id,
             _CREATED_FROM,
             grace_seconds=grace_seconds,
@@ -159,15 +160,15 @@ async def roll_key(
     return idempotent_secret(access, "rollApiKey", idempotency_key, payload, roll, **_SECRET)
 
 
-@router.get("/v1/api-keys/{keyId}", operation_id="getApiKey", summary="Get an API key")
-async def get_key(access: ReadsKey) -> ApiKey:
+@router.get("/v1/api-keys/{keyId}", summary="Get an API key")
+async def get_api_key(access: ReadsKey) -> ApiKey:
     """Returns an API key, without its secret."""
     return _with_uses([access.resource])[0]
 
 
-@router.patch("/v1/api-keys/{keyId}", operation_id="updateApiKey", summary="Change an API key")
+@router.patch("/v1/api-keys/{keyId}", summary="Change an API key")
 @refuses(UnknownKey)
-async def update_key(access: ChangesKey, body: KeyUpdate) -> ApiKey:
+async def update_api_key(access: ChangesKey, body: KeyUpdate) -> ApiKey:
     """Changes the name or the description, or makes the key's limits stricter. It applies to the next request.
 
     Scopes, projects, and networks can be removed, and the expiry can be brought forward. A limit that the key doesn't
@@ -182,19 +183,19 @@ async def update_key(access: ChangesKey, body: KeyUpdate) -> ApiKey:
     return _with_uses([changed])[0]
 
 
-@router.delete("/v1/api-keys/{keyId}", operation_id="deleteApiKey", summary="Revoke an API key")
+@router.delete("/v1/api-keys/{keyId}", summary="Revoke an API key")
 @refuses(UnknownKey)
-async def delete_key(access: WritesKeys, key_id: PathKeyId) -> DeletedKey:
+async def delete_api_key(access: WritesKeys, key_id: PathKeyId) -> DeletedKey:
     """Revokes an API key. Its secret stops working immediately, and so does one in a grace period.
 
     To end a grace period early, send the ID of the replaced key (`replacedKeyId`, `previous.keyId`). Its secret stops
     working immediately, and the key that replaced it isn't affected.
     """
-    key_changes.delete_key(own_key(access.organization_id, key_id), admin_id=access.user_id)
+    key_changes.delete_key(KeyId.parse_own(access.organization_id, key_id, UnknownKey), admin_id=access.user_id)
     return DeletedKey(deleted=True)
 
 
-@router.post("/v1/github/leaked-keys", operation_id="receiveLeakReport", include_in_schema=False)
+@router.post("/v1/github/leaked-keys", include_in_schema=False)
 async def receive_leak_report(report: Annotated[LeakReport, SignedBySecretScanning()]) -> Response:
     """Revokes the keys and tokens of a report, and says which of the secrets were some. The format is GitHub's."""
     return Response(json.dumps(leaks.revoke_reported(report.body)), media_type="application/json")

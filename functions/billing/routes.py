@@ -17,7 +17,7 @@ router = ControlRouter(tags=["Billing"])
 ReadsBilling = Annotated[Access[None], Requires("billing.read", organization="query", projects="untouched")]
 
 
-@router.get("/v1/billing", operation_id="getBilling", summary="Get plan, credits, and limits")
+@router.get("/v1/billing", summary="Get plan, credits, and limits")
 @refuses(UnknownOrganization)
 async def get_billing(access: ReadsBilling) -> Billing:
     """Returns the organization's plan with its limits and features, the credit balance, and the top-up settings.

@@ -25,9 +25,7 @@ Base = Annotated[
 ]
 
 
-@router.get(
-    "/v1/code-audit/scans/{scanId}/issues", operation_id="listScanIssues", summary="List the findings of a scan"
-)
+@router.get("/v1/code-audit/scans/{scanId}/issues", summary="List the findings of a scan")
 @refuses(findings.ScanNotCompleted, findings.ScanWithoutResult, findings.UnlockRequired)
 async def list_scan_issues(access: ReadsFindings) -> ScanIssues:
     """Lists the findings of a scan, most urgent first, in a single response. A scan keeps up to 500 findings.
@@ -55,9 +53,7 @@ async def list_scan_issues(access: ReadsFindings) -> ScanIssues:
     )
 
 
-@router.get(
-    "/v1/code-audit/scans/{scanId}/sarif", operation_id="getScanSarif", summary="Get the findings of a scan as SARIF"
-)
+@router.get("/v1/code-audit/scans/{scanId}/sarif", summary="Get the findings of a scan as SARIF")
 @refuses(findings.ScanNotCompleted, findings.ScanWithoutResult, findings.UnlockRequired)
 async def get_scan_sarif(access: ReadsFindings) -> Response:
     """Returns the readable findings of a completed scan in SARIF 2.1.0, without the envelope: save it as a file.
@@ -73,9 +69,7 @@ async def get_scan_sarif(access: ReadsFindings) -> Response:
     return Response(json.dumps(log, ensure_ascii=False), media_type="application/json")
 
 
-@router.get(
-    "/v1/code-audit/scans/{scanId}/diff", operation_id="compareScans", summary="Compare a scan with another one"
-)
+@router.get("/v1/code-audit/scans/{scanId}/diff", summary="Compare a scan with another one")
 @refuses(
     findings.ScanNotCompleted,
     findings.ScanWithoutResult,

@@ -11,6 +11,7 @@ from controlplane.access.access import Access, Requires, Resource
 from controlplane.access.idempotency import IdempotencyKey, idempotent
 from controlplane.code_host import repositories
 from controlplane.code_host.items import Link, RepositoryItem
+from controlplane.platform.core.errors import known
 from controlplane.platform.core.ids import ProjectId, RepositoryId
 from controlplane.platform.http.app import ControlRouter
 from controlplane.platform.http.envelope import Answer, Page
@@ -39,11 +40,7 @@ LinkedProjectId = Annotated[
 ]
 
 
-@router.get(
-    "/v1/code-audit/repositories/{repositoryId}/links",
-    operation_id="listLinks",
-    summary="List the links of a repository",
-)
+@router.get("/v1/code-audit/repositories/{repositoryId}/links", summary="List the links of a repository")
 async def list_links(access: ReadsRepository, limit: Limit = 50, cursor: Cursor = None) -> Page[LinkedProject]:
     """Lists the projects that the repository is linked to, in the order in which the projects were created."""
     repository = access.resource
@@ -55,10 +52,7 @@ async def list_links(access: ReadsRepository, limit: Limit = 50, cursor: Cursor 
 
 
 @router.post(
-    "/v1/code-audit/repositories/{repositoryId}/links",
-    operation_id="createLink",
-    summary="Link a project to a repository",
-    status_code=201,
+    "/v1/code-audit/repositories/{repositoryId}/links", summary="Link a project to a repository", status_code=201
 )
 @refuses(repositories.ProjectGone, repositories.AlreadyLinked, repositories.LinkLimitReached)
 async def create_link(
@@ -84,11 +78,7 @@ async def create_link(
     )
 
 
-@router.patch(
-    "/v1/code-audit/repositories/{repositoryId}/links/{projectId}",
-    operation_id="updateLink",
-    summary="Change a link",
-)
+@router.patch("/v1/code-audit/repositories/{repositoryId}/links/{projectId}", summary="Change a link")
 @refuses(repositories.ProjectGone, repositories.NotLinked)
 async def update_link(access: ChangesRepository, project_id: LinkedProjectId, body: LinkUpdate) -> LinkedProject:
     """Changes what is scanned for the project, and when. Omitted fields keep their values.
@@ -101,29 +91,19 @@ async def update_link(access: ChangesRepository, project_id: LinkedProjectId, bo
     return LinkedProject.of(updated, next(it for it in updated.links if it.project_id == project.project_id), project)
 
 
-@router.delete(
-    "/v1/code-audit/repositories/{repositoryId}/links/{projectId}",
-    operation_id="deleteLink",
-    summary="Unlink a project",
-)
+@router.delete("/v1/code-audit/repositories/{repositoryId}/links/{projectId}", summary="Unlink a project")
 @refuses(repositories.NotLinked)
 async def delete_link(access: ChangesRepository, project_id: LinkedProjectId) -> DeletedLink:
     """Unlinks a project from the repository. The project's scans and findings are kept.
 
     A repository without linked projects can't be scanned.
     """
-    parsed = ProjectId.parse(project_id)
-    if parsed is None:
-        raise repositories.NotLinked
+    parsed = known(ProjectId.parse(project_id), repositories.NotLinked)
     repositories.unlink_project(access.resource.repository_id, parsed, access.user_id)
     return DeletedLink(deleted=True, project_id=parsed)
 
 
-@router.delete(
-    "/v1/code-audit/repositories/{repositoryId}",
-    operation_id="disconnectRepository",
-    summary="Disconnect a repository",
-)
+@router.delete("/v1/code-audit/repositories/{repositoryId}", summary="Disconnect a repository")
 async def disconnect_repository(access: ChangesRepository) -> DisconnectedRepository:
     """Disconnects the repository from the organization, and ends its running scan.
 
@@ -136,9 +116,7 @@ async def disconnect_repository(access: ChangesRepository) -> DisconnectedReposi
 
 def _get_project(repository: RepositoryItem, project_id: str) -> ProjectItem:
     """Returns the project of the repository's organization. Raises ProjectGone."""
-    parsed = ProjectId.parse(project_id)
-    if parsed is None or parsed.organization_id != repository.organization_id:
-        raise repositories.ProjectGone
+    parsed = ProjectId.parse_own(repository.organization_id, project_id, repositories.ProjectGone)
     try:
         return projects.get_project(parsed)
     except projects.UnknownProject:

@@ -75,7 +75,7 @@ _PROJECTS_AHEAD = 50
 _RETRY_AFTER: dict[str, Any] = {"headers": {"Retry-After": {}}}
 
 
-@router.get("/v1/code-audit/repositories", operation_id="listRepositories", summary="List connected repositories")
+@router.get("/v1/code-audit/repositories", summary="List connected repositories")
 async def list_repositories(access: ListsOfCodeAudit, limit: Limit = 50, cursor: Cursor = None) -> Page[Repository]:
     """Lists the organization's connected repositories with their linked projects, most recently connected first."""
     codec = CursorCodec(cursor, "listRepositories", access.organization_id)
@@ -88,7 +88,7 @@ async def list_repositories(access: ListsOfCodeAudit, limit: Limit = 50, cursor:
     return Page([Repository.of(item, linked) for item in page.items], codec.cursor(page.next_sk))
 
 
-@router.get("/v1/code-audit/scans", operation_id="listScans", summary="List scans")
+@router.get("/v1/code-audit/scans", summary="List scans")
 async def list_scans(
     access: ListsOfCodeAudit,
     repository_id: RepositoryFilter = None,
@@ -105,7 +105,6 @@ async def list_scans(
 
 @router.post(
     "/v1/code-audit/scans",
-    operation_id="startScan",
     summary="Start a scan",
     status_code=202,
     response_description="The scan, or the scan request if the scan doesn't exist yet.",
@@ -147,7 +146,7 @@ async def start_scan(
     return Answer(answer.content, headers={**answer.headers, **_replayed(requested), **waited})
 
 
-@router.post("/v1/code-audit/scans/{scanId}/cancel", operation_id="cancelScan", summary="Cancel a scan")
+@router.post("/v1/code-audit/scans/{scanId}/cancel", summary="Cancel a scan")
 @refuses(failures.NotCancelable)
 async def cancel_scan(access: CancelsScan) -> Scan:
     """Cancels a scan that is queued or running, and returns it with the status `canceled`. Takes no body.
@@ -163,7 +162,7 @@ async def cancel_scan(access: CancelsScan) -> Scan:
     return Scan.of(failures.cancel_scan(access.resource))
 
 
-@router.post("/v1/code-audit/scans/{scanId}/unlock", operation_id="unlockScan", summary="Unlock the findings of a scan")
+@router.post("/v1/code-audit/scans/{scanId}/unlock", summary="Unlock the findings of a scan")
 @refuses(InsufficientCredits, NothingToUnlock)
 async def unlock_scan(access: UnlocksScan) -> Unlocked:
     """Unlocks all findings of a scan for the scan's `unlockCredits`. Takes no body.
@@ -176,12 +175,7 @@ async def unlock_scan(access: UnlocksScan) -> Unlocked:
     return Unlocked(status="unlocked" if unlocked else "already-unlocked")
 
 
-@router.get(
-    "/v1/code-audit/scan-requests/{preparationId}",
-    operation_id="getScanRequest",
-    summary="Get a scan request",
-    responses={200: _RETRY_AFTER},
-)
+@router.get("/v1/code-audit/scan-requests/{preparationId}", summary="Get a scan request", responses={200: _RETRY_AFTER})
 async def get_scan_request(access: ReadsRequest, repository_id: RequestedRepository) -> Answer[Start]:
     """Returns the state of a scan request: `starting`, `started` with the scan, or `failed` with the reason.
 

@@ -18,7 +18,7 @@ SCAN_WITH_INVENTORY = SCAN._replace(read=ScanWithInventory.from_items, companion
 ReadsScanWithInventory = Annotated[Access[ScanWithInventory], Requires("code-audit.read", resource=SCAN_WITH_INVENTORY)]
 
 
-@router.get("/v1/code-audit/scans/{scanId}", operation_id="getScan", summary="Get a scan", responses={200: APPLIED})
+@router.get("/v1/code-audit/scans/{scanId}", summary="Get a scan", responses={200: APPLIED})
 async def get_scan(access: ReadsScanWithInventory, prefer: Prefer = None) -> Answer[ScanDetail]:
     """Returns a scan. Poll it to follow its `progress` through the stages:
 

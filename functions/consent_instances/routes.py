@@ -51,7 +51,6 @@ Origin = Annotated[str, Header(include_in_schema=False)]
 
 @router.get(
     _PATH,
-    operation_id="getConfiguration",
     summary="Get the configuration of a consent instance",
     responses={200: _VERSION, 304: {**_VERSION, "description": "The client's copy is current."}},
 )
@@ -71,7 +70,7 @@ async def get_configuration(
     return Answer(configuration, 304 if is_current(if_none_match, etag) else None, headers)
 
 
-@router.options(_PATH, operation_id="preflightConfiguration", include_in_schema=False)
+@router.options(_PATH, include_in_schema=False)
 async def preflight_configuration(_: Visitor, instance_id: InstanceId, origin: Origin = "") -> Response:
     """Allows a script on the project's websites to send headers, such as If-None-Match."""
     is_allowed = service.allows(service.get_configured(instance_id), origin)

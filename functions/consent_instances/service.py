@@ -13,7 +13,7 @@ neither uses up the limit of an instance nor causes unlimited reads.
 from typing import NamedTuple
 
 from controlplane.platform.core import clock
-from controlplane.platform.core.errors import NotFound, RateLimited
+from controlplane.platform.core.errors import NotFound, RateLimited, known
 from controlplane.platform.core.ids import InstanceId
 from controlplane.platform.core.settings import settings
 from controlplane.platform.http.client_address import network_of
@@ -58,9 +58,7 @@ def get_configured(instance_id: str) -> ProjectItem:
 
     Consistent, so it never shows a deleted project. Raises UnknownInstance, RateLimited, Throttled.
     """
-    parsed = InstanceId.parse(instance_id)
-    if parsed is None:
-        raise UnknownInstance
+    parsed = known(InstanceId.parse(instance_id), UnknownInstance)
     _require(_reservation(instance_id).left)
     item, organization = table.batch_get([keys.project(*parsed.location), keys.organization(parsed.organization_id)])
     if item is None or organization is None:

@@ -8,7 +8,7 @@ from typing import Literal
 
 from fastapi import Response
 
-from controlplane.platform.core.errors import RouteNotFound
+from controlplane.platform.core.errors import RouteNotFound, known
 
 _STATIC = Path(__file__).parent / "static"
 # The styles that those of single screens build on.
@@ -37,9 +37,7 @@ def asset(kind: Literal["css", "js"]) -> Asset:
 
 def asset_response(name: str) -> Response:
     """Returns the static file with this name. Raises RouteNotFound, also if the name is that of an older version."""
-    found = next((it for it in (asset("css"), asset("js")) if it.name == name), None)
-    if found is None:
-        raise RouteNotFound
+    found = known(next((it for it in (asset("css"), asset("js")) if it.name == name), None), RouteNotFound)
     return _response(found.content, found.media_type, _KEPT_FOR_EVER)
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping
 from datetime import UTC, datetime
 
-from controlplane.platform.core.errors import Conflict, InvalidPayload
+from controlplane.platform.core.errors import Conflict, InvalidPayload, known
 from controlplane.platform.core.naming import clean_name
 
 # The field of a form that takes effect once: see `once`.
@@ -20,18 +20,12 @@ class StillRunning(Conflict):
 
 def read_name(form: Mapping[str, str], field: str = "name") -> str:
     """Returns the name in that field, trimmed. Raises NotAcceptable."""
-    name = clean_name(form.get(field, ""))
-    if name is None:
-        raise NotAcceptable("Enter a name of up to 100 characters.")
-    return name
+    return known(clean_name(form.get(field, "")), NotAcceptable("Enter a name of up to 100 characters."))
 
 
 def read_choice[T: str](form: Mapping[str, str], field: str, choices: Collection[T], refusal: str) -> T:
     """Returns the choice that the field names. Raises NotAcceptable with the text of the refusal."""
-    chosen = next((it for it in choices if it == form.get(field, "")), None)
-    if chosen is None:
-        raise NotAcceptable(refusal)
-    return chosen
+    return known(next((it for it in choices if it == form.get(field, "")), None), NotAcceptable(refusal))
 
 
 def find_day(text: str) -> datetime | None:

@@ -23,25 +23,25 @@ _ALLOWED = ("/$", "/docs", "/llms.txt", "/openapi.json", "/pricing", "/status")
 _ROBOTS = "".join(["User-agent: *\n", *(f"Allow: {path}\n" for path in _ALLOWED), "Disallow: /\n"])
 
 
-@router.get("/assets/{fileName}", operation_id="getAsset")
+@router.get("/assets/{fileName}")
 async def get_asset(file_name: Annotated[str, Path(alias="fileName")]) -> Response:
     """Returns the style sheet or the script. The name must be that of the current version."""
     return asset_response(file_name)
 
 
-@router.get("/favicon.ico", operation_id="getIcon")
+@router.get("/favicon.ico")
 async def get_icon() -> Response:
     """Returns the icon for clients that don't read the pages' own link to it."""
     return icon_response()
 
 
-@router.get("/robots.txt", operation_id="getRobots")
+@router.get("/robots.txt")
 async def get_robots() -> Response:
     """Asks search engines to ignore the pages, except for the reference."""
     return Response(_ROBOTS, media_type="text/plain")
 
 
-@router.get(EVERY_PATH, operation_id="showNothing")
+@router.get(EVERY_PATH)
 async def show_nothing(session: Lost) -> Response:
     """Says that there is no such page, or leads from the address of a form to its page (`errors`)."""
     here = {"type": "http", "method": "GET", "path": session.path}

@@ -41,7 +41,7 @@ RequestsToken = Annotated[AnonymousCaller, _anonymous("device.token", TOKENS_PER
 RevokesToken = Annotated[AnonymousCaller, _anonymous("device.token", TOKENS_PER_MINUTE)]
 
 
-@router.post("/v1/auth/device/code", operation_id="createDeviceCode", summary="Request a device code", status_code=201)
+@router.post("/v1/auth/device/code", summary="Request a device code", status_code=201)
 @refuses(service.UnknownClient, service.InvalidScope)
 async def create_device_code(caller: RequestsCode, body: DeviceCodeCreate) -> DeviceCode:
     """Starts device authorization with a PKCE code challenge (S256). Limited to 10 requests a minute per IP address.
@@ -61,9 +61,7 @@ async def create_device_code(caller: RequestsCode, body: DeviceCodeCreate) -> De
     )
 
 
-@router.post(
-    "/v1/auth/device/token", operation_id="createDeviceToken", summary="Exchange a device code or refresh token"
-)
+@router.post("/v1/auth/device/token", summary="Exchange a device code or refresh token")
 @refuses(
     service.UnsupportedGrant,
     service.UnknownClient,
@@ -94,7 +92,7 @@ async def create_device_token(_caller: RequestsToken, body: TokenCreate) -> Toke
     return _token(service.refresh(refresh_token, body.client_id, body.scope))
 
 
-@router.post("/v1/auth/device/revoke", operation_id="revokeDeviceToken", summary="Revoke tokens")
+@router.post("/v1/auth/device/revoke", summary="Revoke tokens")
 @refuses(service.UnknownClient, service.UnsupportedToken)
 async def revoke_device_token(_caller: RevokesToken, body: TokenRevoke) -> Revocation:
     """Revokes an access token or a refresh token, along with every token of the same approval, immediately.

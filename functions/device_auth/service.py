@@ -58,35 +58,26 @@ class WrongVerifier(Unauthorized):
 
 
 class UnknownClient(InvalidPayload):
-    oauth_error: ClassVar[str] = "invalid_client"
-
-    def __init__(self) -> None:
-        message = f"There is no such client. Send {settings.device_clients[0]}."
-        problem = {"code": "invalid_client", "message": message, "path": ["clientId"]}
-        super().__init__(details=[problem])
+    message = f"There is no such client. Send {settings.device_clients[0]}."
+    problem = oauth_error = "invalid_client"
+    path = ("clientId",)
 
 
 class InvalidScope(InvalidPayload):
-    oauth_error: ClassVar[str] = "invalid_scope"
-
-    def __init__(self, message: str) -> None:
-        super().__init__(details=[{"code": "invalid_scope", "message": message, "path": ["scope"]}])
+    problem = oauth_error = "invalid_scope"
+    path = ("scope",)
 
 
 class UnsupportedGrant(InvalidPayload):
-    oauth_error: ClassVar[str] = "unsupported_grant_type"
-
-    def __init__(self) -> None:
-        message = f"Send {DEVICE_GRANT} or {REFRESH_GRANT}."
-        super().__init__(details=[{"code": "unsupported_grant_type", "message": message, "path": ["grantType"]}])
+    message = f"Send {DEVICE_GRANT} or {REFRESH_GRANT}."
+    problem = oauth_error = "unsupported_grant_type"
+    path = ("grantType",)
 
 
 class UnsupportedToken(InvalidPayload):
-    oauth_error: ClassVar[str] = "unsupported_token_type"
-
-    def __init__(self) -> None:
-        message = "Only access tokens and refresh tokens can be revoked here. Sign out, or delete the API key."
-        super().__init__(details=[{"code": "unsupported_token_type", "message": message, "path": ["token"]}])
+    message = "Only access tokens and refresh tokens can be revoked here. Sign out, or delete the API key."
+    problem = oauth_error = "unsupported_token_type"
+    path = ("token",)
 
 
 def request_code(client_id: str, challenge: str, scope: str | None, device_name: str | None, address: str) -> Issued:

@@ -26,7 +26,7 @@ _ALL = "sessions.write"
 SessionId = Annotated[str, Path(alias="sessionId")]
 
 
-@router.get("/v1/me/sessions", operation_id="listSessions", summary="List your sessions and devices")
+@router.get("/v1/me/sessions", summary="List your sessions and devices")
 async def list_sessions(access: Person, limit: Limit = 50, cursor: Cursor = None) -> Page[Session]:
     """Lists the user's dashboard sessions, devices, and tokens created by the operator, newest first.
 
@@ -54,7 +54,7 @@ async def list_sessions(access: Person, limit: Limit = 50, cursor: Cursor = None
     return Page(items, codec.cursor(page.next_sk))
 
 
-@router.delete("/v1/me/sessions/{sessionId}", operation_id="revokeSession", summary="Revoke a session or device")
+@router.delete("/v1/me/sessions/{sessionId}", summary="Revoke a session or device")
 @refuses(InsufficientScope, revocations.UnknownSession)
 async def revoke_session(access: Person, session_id: SessionId) -> RevokedSession:
     """Revokes a session or device immediately: requests with its tokens, refresh tokens included, get 401.

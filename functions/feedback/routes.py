@@ -20,9 +20,7 @@ AnyCredential = Annotated[Access[None], Requires(projects="untouched")]
 _REPEATED: dict[int | str, Any] = {200: {"description": "The same report was already submitted on this UTC day."}}
 
 
-@router.post(
-    "/v1/feedback", operation_id="createFeedback", summary="Send feedback", status_code=201, responses=_REPEATED
-)
+@router.post("/v1/feedback", summary="Send feedback", status_code=201, responses=_REPEATED)
 @refuses(feedback.HourlyQuotaReached, feedback.IntakePaused)
 async def create_feedback(
     access: AnyCredential, body: FeedbackCreate, idempotency_key: IdempotencyKey = None

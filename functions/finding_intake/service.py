@@ -2,6 +2,9 @@
 
 A message may arrive more than once, late, or after a newer one, so findings are ordered by observation time. Messages
 for a deleted project or audit are dropped, because some are still in flight when it is deleted.
+
+Reports of audits have a queue of their own. They are also accepted from the other one, to which the release before
+sends them: what counts is a report's claim.
 """
 
 from datetime import datetime

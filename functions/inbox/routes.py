@@ -123,7 +123,7 @@ SortQuery = Annotated[
 ]
 
 
-@router.get("/v1/inbox", operation_id="listInboxItems", summary="List inbox items")
+@router.get("/v1/inbox", summary="List inbox items")
 async def list_inbox_items(  # noqa: PLR0917 (FastAPI passes them by name)
     access: ListsItems,
     status: StatusFilter = None,
@@ -190,13 +190,13 @@ def _sees_names(access: Access[Any]) -> bool:
     return "members.read" in access.principal.scopes
 
 
-@router.get("/v1/inbox/{itemId}", operation_id="getInboxItem", summary="Get an inbox item")
+@router.get("/v1/inbox/{itemId}", summary="Get an inbox item")
 async def get_inbox_item(access: ReadsItem) -> InboxItemDetail:
     """Returns a finding with its evidence. A runtime finding may have a `runtimeVendor`, the vendor to decide about."""
     return _detail(access, access.resource)
 
 
-@router.patch("/v1/inbox/{itemId}", operation_id="updateInboxItem", summary="Change an inbox item")
+@router.patch("/v1/inbox/{itemId}", summary="Change an inbox item")
 @refuses(inbox.StaleVersion, NotAssignable)
 async def update_inbox_item(access: ChangesItem, body: InboxItemUpdate) -> InboxItem:
     """Changes the status of a finding, its assignee, or both. Any transition is allowed.
@@ -212,7 +212,7 @@ async def update_inbox_item(access: ChangesItem, body: InboxItemUpdate) -> Inbox
     return InboxItem.of(item)
 
 
-@router.patch("/v1/inbox", operation_id="updateInboxItems", summary="Change several inbox items")
+@router.patch("/v1/inbox", summary="Change several inbox items")
 async def update_inbox_items(
     access: ChangesItems, body: InboxItemsUpdate, idempotency_key: IdempotencyKey = None
 ) -> Answer[InboxItemResults]:
@@ -254,7 +254,6 @@ def _change_each(access: Access[None], body: InboxItemsUpdate) -> list[InboxItem
 
 @router.post(
     "/v1/inbox/{itemId}/github-issue",
-    operation_id="createGithubIssue",
     summary="Open or link an issue for a finding",
     status_code=201,
     response_description="The item with its issue, opened or linked now or earlier.",
@@ -283,9 +282,7 @@ async def create_github_issue(access: OpensIssue, body: IssueRequest | None = No
     return InboxItem.of(item)
 
 
-@router.post(
-    "/v1/inbox/{itemId}/comments", operation_id="createComment", summary="Comment on a finding", status_code=201
-)
+@router.post("/v1/inbox/{itemId}/comments", summary="Comment on a finding", status_code=201)
 @refuses(conversations.TooManyComments)
 async def create_comment(
     access: ChangesItem, body: CommentCreate, idempotency_key: IdempotencyKey = None
@@ -302,7 +299,7 @@ async def create_comment(
     return idempotent(access, "createComment", idempotency_key, payload, create)
 
 
-@router.delete("/v1/inbox/{itemId}/comments/{commentId}", operation_id="deleteComment", summary="Delete a comment")
+@router.delete("/v1/inbox/{itemId}/comments/{commentId}", summary="Delete a comment")
 async def delete_comment(access: ChangesItem, comment_id: CommentPath) -> InboxItemDetail:
     """Deletes a comment, and returns the finding. Admins and owners can delete those of others."""
     item, role = access.resource, access.membership.role

@@ -52,7 +52,7 @@ def _invitation(invitation: InvitationItem) -> Invitation:
     return Invitation.showing(invitation, id=invitation.invitation_id, status="pending", expires_at=expires_at)
 
 
-@router.get("/v1/members", operation_id="listMembers", summary="List members")
+@router.get("/v1/members", summary="List members")
 async def list_members(access: ReadsMembers, limit: Limit = 50, cursor: Cursor = None) -> Page[Member]:
     """Lists the organization's members. Any member can list them."""
     organization_id = access.organization_id
@@ -61,7 +61,7 @@ async def list_members(access: ReadsMembers, limit: Limit = 50, cursor: Cursor =
     return Page([_member(member) for member in page.items], codec.cursor(page.next_sk))
 
 
-@router.patch("/v1/members/{memberId}", operation_id="updateMember", summary="Change a member's role")
+@router.patch("/v1/members/{memberId}", summary="Change a member's role")
 @refuses(members.OwnerRequired, members.LastOwner, members.OwnsTooMany)
 async def update_member(access: WritesMember, body: MemberUpdate) -> UpdatedMember:
     """Changes a member's role.
@@ -72,7 +72,7 @@ async def update_member(access: WritesMember, body: MemberUpdate) -> UpdatedMemb
     return UpdatedMember(updated=updated)
 
 
-@router.delete("/v1/members/{memberId}", operation_id="deleteMember", summary="Remove a member")
+@router.delete("/v1/members/{memberId}", summary="Remove a member")
 @refuses(members.OwnerRequired, members.OwnMembership, members.LastOwner)
 async def delete_member(access: WritesMember) -> DeletedMember:
     """Removes a member from the organization.
@@ -83,7 +83,7 @@ async def delete_member(access: WritesMember) -> DeletedMember:
     return DeletedMember(deleted=True)
 
 
-@router.get("/v1/invitations", operation_id="listInvitations", summary="List pending invitations")
+@router.get("/v1/invitations", summary="List pending invitations")
 async def list_invitations(access: ReadsMembers, limit: Limit = 50, cursor: Cursor = None) -> Page[Invitation]:
     """Lists the organization's pending invitations, newest first.
 
@@ -94,7 +94,7 @@ async def list_invitations(access: ReadsMembers, limit: Limit = 50, cursor: Curs
     return Page([_invitation(invitation) for invitation in page.items], codec.cursor(page.next_sk))
 
 
-@router.post("/v1/invitations", operation_id="createInvitation", summary="Invite someone", status_code=201)
+@router.post("/v1/invitations", summary="Invite someone", status_code=201)
 @refuses(
     members.OwnerRequired,
     invitations.AlreadyMember,
@@ -122,16 +122,14 @@ async def create_invitation(
     )
 
 
-@router.delete("/v1/invitations/{invitationId}", operation_id="deleteInvitation", summary="Cancel an invitation")
+@router.delete("/v1/invitations/{invitationId}", summary="Cancel an invitation")
 async def delete_invitation(access: ChangesInvitation) -> DeletedInvitation:
     """Cancels a pending invitation. It can no longer be accepted."""
     invitations.delete_invitation(access.resource, access.user_id, "admin")
     return DeletedInvitation(deleted=True)
 
 
-@router.post(
-    "/v1/invitations/{invitationId}/resend", operation_id="resendInvitation", summary="Send an invitation again"
-)
+@router.post("/v1/invitations/{invitationId}/resend", summary="Send an invitation again")
 @refuses(members.OwnerRequired, sending.ResentTooOften)
 async def resend_invitation(access: ChangesInvitation) -> Invitation:
     """Renews a pending invitation for seven days from now, and sends its email again.

@@ -43,7 +43,7 @@ Until = Annotated[
 ]
 
 
-@router.get("/v1/audit-log", operation_id="listAuditLog", summary="List the audit log")
+@router.get("/v1/audit-log", summary="List the audit log")
 async def list_audit_log(  # noqa: PLR0917 (FastAPI passes them by name)
     access: ReadsLog,
     actor_id: ActorFilter = None,

@@ -32,7 +32,7 @@ class NothingRecorded(NotFound):
     )
 
 
-@router.get("/v1/requests/{requestId}", operation_id="getRequest", summary="Explain a request")
+@router.get("/v1/requests/{requestId}", summary="Explain a request")
 @refuses(NothingRecorded)
 async def get_request(
     access: Asks,

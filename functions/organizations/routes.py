@@ -40,7 +40,7 @@ def _organization(membership: Membership) -> Organization:
     return Organization.showing(membership, id=membership.organization_id)
 
 
-@router.get("/v1/organizations", operation_id="listOrganizations", summary="List organizations")
+@router.get("/v1/organizations", summary="List organizations")
 async def list_organizations(
     access: ListsOrganizations, limit: Limit = 50, cursor: Cursor = None
 ) -> Page[OrganizationListItem]:
@@ -68,7 +68,7 @@ async def list_organizations(
     return Page(listed, following)
 
 
-@router.post("/v1/organizations", operation_id="createOrganization", summary="Create an organization", status_code=201)
+@router.post("/v1/organizations", summary="Create an organization", status_code=201)
 @refuses(SlugTaken, OwnsTooMany)
 async def create_organization(
     access: WritesOrganizations, body: OrganizationCreate, idempotency_key: IdempotencyKey = None
@@ -86,15 +86,13 @@ async def create_organization(
     )
 
 
-@router.get("/v1/organizations/{organizationId}", operation_id="getOrganization", summary="Get an organization")
+@router.get("/v1/organizations/{organizationId}", summary="Get an organization")
 async def get_organization(access: ReadsOrganization) -> Organization:
     """Returns one of the caller's organizations."""
     return _organization(access.membership)
 
 
-@router.put(
-    "/v1/me/active-organization", operation_id="saveActiveOrganization", summary="Save your default organization"
-)
+@router.put("/v1/me/active-organization", summary="Save your default organization")
 @refuses(NotOwnOrganization)
 async def save_active_organization(access: SavesDefault, body: ActiveOrganizationSave) -> ActiveOrganization:
     """Saves the organization in which requests without `organizationId` act.

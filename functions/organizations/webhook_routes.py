@@ -8,7 +8,7 @@ from fastapi import Path
 from controlplane.access.access import Access, Requires, Resource
 from controlplane.access.idempotency import IdempotencyKey, idempotent_secret
 from controlplane.notify import webhook_deliveries, webhooks
-from controlplane.notify.webhook_deliveries import EndpointDisabled, UnknownDelivery, own_event
+from controlplane.notify.webhook_deliveries import EndpointDisabled, UnknownDelivery
 from controlplane.notify.webhooks import (
     DeliveryItem,
     UnknownWebhook,
@@ -16,7 +16,7 @@ from controlplane.notify.webhooks import (
     WebhookLimitReached,
     check_events,
 )
-from controlplane.platform.core.ids import WebhookId
+from controlplane.platform.core.ids import EventId, WebhookId
 from controlplane.platform.core.urls import dashboard_base_url
 from controlplane.platform.http.app import ControlRouter
 from controlplane.platform.http.envelope import Answer, Page
@@ -57,18 +57,13 @@ _SECRET_HEADERS = {"Cache-Control": "no-store"}
 _SECRET = {"prefix": "whsec", "field": "secret"}
 
 
-@router.get("/v1/webhook-endpoints", operation_id="listWebhookEndpoints", summary="List webhook endpoints")
+@router.get("/v1/webhook-endpoints", summary="List webhook endpoints")
 async def list_webhook_endpoints(access: ListsWebhooks) -> Page[WebhookEndpoint]:
     """Lists the organization's webhook endpoints, oldest first: at most 10, on one page. Requires the role admin."""
     return Page([WebhookEndpoint.of(it) for it in webhooks.list_webhooks(access.organization_id)], None)
 
 
-@router.post(
-    "/v1/webhook-endpoints",
-    operation_id="createWebhookEndpoint",
-    summary="Create a webhook endpoint",
-    status_code=201,
-)
+@router.post("/v1/webhook-endpoints", summary="Create a webhook endpoint", status_code=201)
 @refuses(WebhookLimitReached)
 async def create_webhook_endpoint(
     access: CreatesWebhook, body: WebhookEndpointCreate, idempotency_key: IdempotencyKey = None
@@ -96,15 +91,13 @@ async def create_webhook_endpoint(
     return idempotent_secret(access, "createWebhookEndpoint", idempotency_key, body, create, **_SECRET)
 
 
-@router.get("/v1/webhook-endpoints/{webhookId}", operation_id="getWebhookEndpoint", summary="Get a webhook endpoint")
+@router.get("/v1/webhook-endpoints/{webhookId}", summary="Get a webhook endpoint")
 async def get_webhook_endpoint(access: ReadsWebhook) -> WebhookEndpoint:
     """Returns an endpoint, without its secret. Requires the role admin."""
     return WebhookEndpoint.of(access.resource)
 
 
-@router.patch(
-    "/v1/webhook-endpoints/{webhookId}", operation_id="updateWebhookEndpoint", summary="Update a webhook endpoint"
-)
+@router.patch("/v1/webhook-endpoints/{webhookId}", summary="Update a webhook endpoint")
 @refuses(UnknownWebhook)
 async def update_webhook_endpoint(access: WritesWebhook, body: WebhookEndpointUpdate) -> WebhookEndpoint:
     """Changes an endpoint. Pending deliveries are sent to the new URL, or fail if the endpoint is disabled."""
@@ -114,9 +107,7 @@ async def update_webhook_endpoint(access: WritesWebhook, body: WebhookEndpointUp
     return WebhookEndpoint.of(webhooks.update_webhook(access.resource, changes, access.user_id))
 
 
-@router.delete(
-    "/v1/webhook-endpoints/{webhookId}", operation_id="deleteWebhookEndpoint", summary="Delete a webhook endpoint"
-)
+@router.delete("/v1/webhook-endpoints/{webhookId}", summary="Delete a webhook endpoint")
 @refuses(UnknownWebhook)
 async def delete_webhook_endpoint(access: WritesWebhook) -> DeletedWebhookEndpoint:
     """Deletes an endpoint with its deliveries. Pending ones aren't sent."""
@@ -124,11 +115,7 @@ async def delete_webhook_endpoint(access: WritesWebhook) -> DeletedWebhookEndpoi
     return DeletedWebhookEndpoint(deleted=True)
 
 
-@router.post(
-    "/v1/webhook-endpoints/{webhookId}/rotate-secret",
-    operation_id="rotateWebhookSecret",
-    summary="Rotate a webhook endpoint's secret",
-)
+@router.post("/v1/webhook-endpoints/{webhookId}/rotate-secret", summary="Rotate a webhook endpoint's secret")
 @refuses(UnknownWebhook)
 async def rotate_webhook_secret(
     access: WritesWebhook, _body: SecretRotation | None = None, idempotency_key: IdempotencyKey = None
@@ -147,11 +134,7 @@ async def rotate_webhook_secret(
     return idempotent_secret(access, "rotateWebhookSecret", idempotency_key, payload, rotate, **_SECRET)
 
 
-@router.get(
-    "/v1/webhook-endpoints/{webhookId}/deliveries",
-    operation_id="listWebhookDeliveries",
-    summary="List webhook deliveries",
-)
+@router.get("/v1/webhook-endpoints/{webhookId}/deliveries", summary="List webhook deliveries")
 async def list_webhook_deliveries(
     access: ListsDeliveries, limit: Limit = 50, cursor: Cursor = None
 ) -> Page[WebhookDelivery]:
@@ -165,24 +148,20 @@ async def list_webhook_deliveries(
     return Page([WebhookDelivery.of(it) for it in page.items], codec.cursor(page.next_sk))
 
 
-@router.post(
-    "/v1/webhook-endpoints/{webhookId}/deliveries/{eventId}/replay",
-    operation_id="replayWebhookDelivery",
-    summary="Replay a webhook delivery",
-)
+@router.post("/v1/webhook-endpoints/{webhookId}/deliveries/{eventId}/replay", summary="Replay a webhook delivery")
 @refuses(UnknownDelivery, EndpointDisabled)
 async def replay_webhook_delivery(access: ReplaysDelivery, event_id: PathEventId) -> WebhookDelivery:
     """Sends an event to the endpoint again, with the same ID and body, and retries it for a day if that fails."""
 
     def read(webhook_id: WebhookId) -> tuple[DeliveryItem, str | None] | None:
         try:
-            return webhook_deliveries.get_delivery(webhook_id, own_event(webhook_id.organization_id, event_id))
+            event = EventId.parse_own(webhook_id.organization_id, event_id, UnknownDelivery)
+            return webhook_deliveries.get_delivery(webhook_id, event)
         except UnknownDelivery:
             return None  # unless the endpoint is disabled, which is said first
 
     seen = access.enter_while(read)
-    delivery, message = webhook_deliveries.replay_delivery(
-        access.resource, own_event(access.organization_id, event_id), access.user_id, seen
-    )
+    event = EventId.parse_own(access.organization_id, event_id, UnknownDelivery)
+    delivery, message = webhook_deliveries.replay_delivery(access.resource, event, access.user_id, seen)
     messages.dispatch(message)
     return WebhookDelivery.of(delivery)

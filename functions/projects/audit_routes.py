@@ -50,7 +50,7 @@ AuditPath = Annotated[
 RunPath = Annotated[str, Path(alias="runId", description="The run's ID.", examples=[RUN_ID])]
 
 
-@router.get("/v1/projects/{projectId}/audits", operation_id="listAudits", summary="List the audits of a project")
+@router.get("/v1/projects/{projectId}/audits", summary="List the audits of a project")
 async def list_audits(access: ReadsAudits, limit: Limit = 50, cursor: Cursor = None) -> Page[Audit]:
     """Lists the audits of the project's websites, newest first."""
 
@@ -62,7 +62,7 @@ async def list_audits(access: ReadsAudits, limit: Limit = 50, cursor: Cursor = N
     return Page([Audit.of(audit) for audit in page.items], codec.cursor(page.next_sk))
 
 
-@router.post("/v1/projects/{projectId}/audits", operation_id="createAudit", summary="Audit a website", status_code=201)
+@router.post("/v1/projects/{projectId}/audits", summary="Audit a website", status_code=201)
 @refuses(audits.NotAuditable, audits.AuditLimitReached)
 async def create_audit(
     access: CreatesAudit, body: AuditCreate, idempotency_key: IdempotencyKey = None
@@ -80,18 +80,16 @@ async def create_audit(
     return idempotent(access, "createAudit", idempotency_key, payload, create)
 
 
-@router.patch(
-    "/v1/projects/{projectId}/audits/{auditId}", operation_id="updateAudit", summary="Change the schedule of an audit"
-)
+@router.patch("/v1/projects/{projectId}/audits/{auditId}", summary="Change the schedule of an audit")
 async def update_audit(access: ChangesAudit, audit_id: AuditPath, body: AuditUpdate) -> Audit:
     """Changes how often the audit runs by itself."""
     audit = access.enter_while(lambda project_id: audits.get_audit(project_id, audit_id))
     return Audit.of(audits.change_schedule(audit, body.schedule))
 
 
-@router.delete("/v1/projects/{projectId}/audits/{auditId}", operation_id="deleteAudit", summary="Delete an audit")
+@router.delete("/v1/projects/{projectId}/audits/{auditId}", summary="Delete an audit")
 async def delete_audit(access: DeletesAudit, audit_id: AuditPath) -> DeletedAudit:
-    """Deletes an audit with its schedule. Its runs are kept.
+    """Deletes an audit with its schedule. Its runs are kept, and its open findings are resolved.
 
     A website that is only audited is deleted with its last audit.
     """
@@ -99,19 +97,14 @@ async def delete_audit(access: DeletesAudit, audit_id: AuditPath) -> DeletedAudi
     return DeletedAudit(audit_id=audit_id, deleted_website_id=deleted)
 
 
-@router.post(
-    "/v1/projects/{projectId}/audits/{auditId}/runs",
-    operation_id="startAuditRun",
-    summary="Start a run of an audit",
-    status_code=201,
-)
+@router.post("/v1/projects/{projectId}/audits/{auditId}/runs", summary="Start a run of an audit", status_code=201)
 @refuses(audits.RunInProgress, audits.DailyRunsUsed)
 async def start_audit_run(
     access: ChangesAudit, audit_id: AuditPath, idempotency_key: IdempotencyKey = None
 ) -> Answer[AuditRun]:
     """Starts a run, which takes minutes. Takes no body. The event `audit.completed` says that it has ended.
 
-    An audit has one run at a time, and 6 a day can be started.
+    An audit has one run at a time. A website has 6 a day that are started, of all its audits.
     """
     audit = access.enter_while(lambda project_id: audits.get_audit(project_id, audit_id))
 
@@ -122,11 +115,7 @@ async def start_audit_run(
     return idempotent(access, "startAuditRun", idempotency_key, payload, start)
 
 
-@router.get(
-    "/v1/projects/{projectId}/audits/{auditId}/runs",
-    operation_id="listAuditRuns",
-    summary="List the runs of an audit",
-)
+@router.get("/v1/projects/{projectId}/audits/{auditId}/runs", summary="List the runs of an audit")
 async def list_audit_runs(
     access: ReadsAudits, audit_id: AuditPath, limit: Limit = 50, cursor: Cursor = None
 ) -> Page[AuditRun]:
@@ -140,11 +129,7 @@ async def list_audit_runs(
     return Page([AuditRun.of(run) for run in page.items], codec.cursor(page.next_sk))
 
 
-@router.get(
-    "/v1/projects/{projectId}/audits/{auditId}/runs/{runId}",
-    operation_id="getAuditRun",
-    summary="Get a run of an audit",
-)
+@router.get("/v1/projects/{projectId}/audits/{auditId}/runs/{runId}", summary="Get a run of an audit")
 async def get_audit_run(access: ReadsAudits, audit_id: AuditPath, run_id: RunPath) -> AuditRunReport:
     """Returns a run with its report."""
 

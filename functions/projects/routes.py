@@ -64,7 +64,7 @@ VendorId = Annotated[
 ]
 
 
-@router.get("/v1/projects", operation_id="listProjects", summary="List projects")
+@router.get("/v1/projects", summary="List projects")
 async def list_projects(access: ListsProjects, limit: Limit = 50, cursor: Cursor = None) -> Page[ListedProject]:
     """Lists the organization's projects, newest first. An API key with `projectIds` gets only those."""
     codec = CursorCodec(cursor, "listProjects", access.organization_id)
@@ -81,7 +81,7 @@ async def list_projects(access: ListsProjects, limit: Limit = 50, cursor: Cursor
     return Page(listed, codec.cursor(page.next_sk))
 
 
-@router.post("/v1/projects", operation_id="createProject", summary="Create a project", status_code=201)
+@router.post("/v1/projects", summary="Create a project", status_code=201)
 @refuses(rules.UnsupportedRegion, rules.UnusableOrigin, projects.BrandingNotIncluded, projects.ProjectLimitReached)
 async def create_project(
     access: CreatesProject, body: ProjectCreate, idempotency_key: IdempotencyKey = None
@@ -113,13 +113,13 @@ async def create_project(
     return idempotent(access, "createProject", idempotency_key, body, create)
 
 
-@router.get("/v1/projects/{projectId}", operation_id="getProject", summary="Get a project")
+@router.get("/v1/projects/{projectId}", summary="Get a project")
 async def get_project(access: ReadsProject) -> Project:
     """Returns a project, under the field names of both API generations."""
     return Project.of(access.membership, access.resource.served_on(access.plan))
 
 
-@router.patch("/v1/projects/{projectId}", operation_id="updateProject", summary="Change a project")
+@router.patch("/v1/projects/{projectId}", summary="Change a project")
 @refuses(rules.UnusableOrigin, projects.BrandingNotIncluded, changes.WebsiteRemovalNeedsAdmin, rules.NoConsent)
 async def update_project(access: ChangesProject, body: ProjectUpdate) -> ListedProject:
     """Changes the name, description, websites, or consent settings. Omitted fields keep their values.
@@ -140,7 +140,7 @@ async def update_project(access: ChangesProject, body: ProjectUpdate) -> ListedP
     return ListedProject.of(access.membership, project.served_on(access.plan))
 
 
-@router.delete("/v1/projects/{projectId}", operation_id="deleteProject", summary="Delete a project")
+@router.delete("/v1/projects/{projectId}", summary="Delete a project")
 async def delete_project(access: DeletesOfProject) -> DeletedProject:
     """Deletes a project, with its consent instance, its websites and their audits, and its vendors."""
     project = projects.delete_project(access.resource, access.principal.user_id)
@@ -152,9 +152,7 @@ async def delete_project(access: DeletesOfProject) -> DeletedProject:
     )
 
 
-@router.get(
-    "/v1/projects/{projectId}/consent", operation_id="getProjectConsent", summary="Get a project's consent instance"
-)
+@router.get("/v1/projects/{projectId}/consent", summary="Get a project's consent instance")
 @refuses(rules.NoConsent)
 async def get_project_consent(access: ReadsProject) -> ListedConsent:
     """Returns the project's consent instance in the older shape."""
@@ -162,23 +160,20 @@ async def get_project_consent(access: ReadsProject) -> ListedConsent:
     return ListedConsent.of(access.membership, project, rules.get_consent(project))
 
 
-@router.delete(
-    "/v1/projects/{projectId}/websites/{websiteId}",
-    operation_id="deleteWebsite",
-    summary="Delete a website of a project",
-)
+@router.delete("/v1/projects/{projectId}/websites/{websiteId}", summary="Delete a website of a project")
 @refuses(changes.LastTrustedWebsite)
 async def delete_website(access: DeletesOfProject, website_id: WebsiteId) -> DeletedWebsite:
     """Deletes a website of a project. The consent runtime stops allowing its origin.
 
-    The audits that use the website are deleted along with their schedules. Their past runs are kept. The last consent
-    entry can't be deleted, even if there are audited websites that aren't consent entries.
+    The audits that use the website are deleted along with their schedules. Their past runs are kept, and their open
+    findings are resolved. The last consent entry can't be deleted, even if there are audited websites that aren't
+    consent entries.
     """
     deleted_audits = changes.delete_website(access.resource, website_id, access.principal.user_id)
     return DeletedWebsite(website_id=website_id, deleted_audits=deleted_audits)
 
 
-@router.get("/v1/projects/{projectId}/vendors", operation_id="listVendors", summary="List the vendors of a project")
+@router.get("/v1/projects/{projectId}/vendors", summary="List the vendors of a project")
 async def list_vendors(access: ListsVendors, limit: Limit = 50, cursor: Cursor = None) -> Page[ProjectVendor]:
     """Lists the vendors that were seen on a project's websites or in its code, or decided on, ordered by `vendorId`.
 
@@ -195,11 +190,7 @@ async def list_vendors(access: ListsVendors, limit: Limit = 50, cursor: Cursor =
     return Page([ProjectVendor.of(vendor) for vendor in page.items], codec.cursor(page.next_sk))
 
 
-@router.get(
-    "/v1/projects/{projectId}/vendors/privacy-table",
-    operation_id="getPrivacyTable",
-    summary="Get the table for a privacy page",
-)
+@router.get("/v1/projects/{projectId}/vendors/privacy-table", summary="Get the table for a privacy page")
 async def get_privacy_table(access: ListsVendors) -> PrivacyTable:
     """Returns the approved vendors that were found, with what they document about their cookies.
 
@@ -208,9 +199,7 @@ async def get_privacy_table(access: ListsVendors) -> PrivacyTable:
     return PrivacyTable.of(access.enter_while(privacy_table.read_table))
 
 
-@router.post(
-    "/v1/projects/{projectId}/vendors/{vendorId}/decision", operation_id="decideVendor", summary="Decide about a vendor"
-)
+@router.post("/v1/projects/{projectId}/vendors/{vendorId}/decision", summary="Decide about a vendor")
 @refuses(vendors.UnknownVendor, vendors.DecisionLimitReached)
 async def decide_vendor(access: DecidesVendor, vendor_id: VendorId, body: VendorDecisionCreate) -> VendorDecision:
     """Approves or ignores a vendor for a project, and resolves the vendor's runtime finding.

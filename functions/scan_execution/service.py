@@ -20,6 +20,7 @@ from controlplane.code_host.github.client import CodeHost, connect
 from controlplane.code_host.github.errors import TarballTooLarge
 from controlplane.code_host.items import RepositoryItem
 from controlplane.platform.core import clock
+from controlplane.platform.core.errors import known
 from controlplane.platform.core.ids import ScanId
 from controlplane.platform.core.settings import settings
 from controlplane.platform.queues import messages
@@ -87,9 +88,7 @@ def _run(
     """Runs the stages. stack: keeps the project's own vendors known until it is closed."""
     stages, listing = Stages(lease, scan), Listing()
     with stages.run("fetch"):
-        repository = repositories.find_repository(scan.repository_id)
-        if repository is None:
-            raise PermanentFailure(_GONE)
+        repository = known(repositories.find_repository(scan.repository_id), PermanentFailure(_GONE))
         selecting = Selecting(listing, folder, examine)
         unpacked = _fetch(scan, repository, folder, connect_host, selecting)
         selecting.read_settings()

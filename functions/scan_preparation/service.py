@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from controlplane.code_host.github.reviews import ReviewHost, connect
+from controlplane.platform.core.errors import known
 from controlplane.platform.core.ids import ScanRequestId
 from controlplane.platform.core.plans import PLANS
 from controlplane.platform.queues import messages
@@ -54,9 +55,7 @@ def _find_target(subject: Subject | None, request: RequestItem, connect_host: Ca
         if not found.is_open:
             raise PermanentFailure(_CLOSED)
         return Target(repository, link, found.head_branch, found.head_sha)
-    branch = link.production_branch or repository.default_branch
-    if branch is None:
-        raise PermanentFailure(_NO_BRANCH)
+    branch = known(link.production_branch or repository.default_branch, PermanentFailure(_NO_BRANCH))
     with code_host_errors(repository.installation_id):
         host = connect_host(repository.installation_id)
         sha = host.get_branch_head(repository.owner, repository.name, branch)

@@ -35,7 +35,7 @@ AnyCredential = Annotated[Access[None], Requires(projects="untouched")]
 Accept = Annotated[str, Header(include_in_schema=False)]
 
 
-@router.get("/health", operation_id="getHealth", summary="Check the service's health")
+@router.get("/health", summary="Check the service's health")
 @refuses(DatabaseUnreachable)
 async def get_health() -> Health:
     """Checks that the service and its database respond."""
@@ -43,7 +43,7 @@ async def get_health() -> Health:
     return Health(ok=True, database=Database(ok=True))
 
 
-@router.get("/v1/regions", operation_id="listRegions", summary="List regions")
+@router.get("/v1/regions", summary="List regions")
 async def list_regions(limit: Limit = 50, cursor: Cursor = None) -> Page[Region]:
     """Lists the regions of this deployment, in which a project can be created."""
     regions = [Region.showing(region) for region in settings.regions]
@@ -56,7 +56,7 @@ async def list_regions(limit: Limit = 50, cursor: Cursor = None) -> Page[Region]
     return Page(page, page[-1].id if start + limit < len(regions) else None)
 
 
-@router.get("/v1/me", operation_id="getMe", summary="Show the calling credential")
+@router.get("/v1/me", summary="Show the calling credential")
 async def get_me(access: AnyCredential) -> CallingCredential:
     """Returns the identity of the calling credential, its scopes, and the organizations it can access."""
     principal = access.principal
@@ -97,7 +97,6 @@ _VERSION: dict[str, Any] = {"headers": {"ETag": {}}}
 
 @router.get(
     "/openapi.json",
-    operation_id="getOpenapi",
     summary="Get the OpenAPI document",
     responses={200: _VERSION, 304: {**_VERSION, "description": "The client's copy is current."}},
 )
@@ -106,11 +105,7 @@ async def get_openapi(if_none_match: IfNoneMatch = None) -> Response:
     return documents.get_document("openapi.json", if_none_match)
 
 
-@router.get(
-    "/.well-known/oauth-authorization-server",
-    operation_id="getAuthorizationServer",
-    summary="Get the authorization server metadata",
-)
+@router.get("/.well-known/oauth-authorization-server", summary="Get the authorization server metadata")
 @refuses(RouteNotFound)
 async def get_authorization_server() -> Response:
     """Returns the authorization server metadata (RFC 8414), which tells a device how to get a user token."""
@@ -118,41 +113,39 @@ async def get_authorization_server() -> Response:
     return Response(json.dumps(metadata), media_type="application/json", headers=_KEPT_A_WHILE)
 
 
-@router.get("/.well-known/oauth-protected-resource", operation_id="getProtectedResource", include_in_schema=False)
+@router.get("/.well-known/oauth-protected-resource", include_in_schema=False)
 async def get_protected_resource() -> Response:
     """Returns the protected resource metadata (RFC 9728), which names the authorization server."""
     metadata = service.describe_protected_resource()
     return Response(json.dumps(metadata), media_type="application/json", headers=_KEPT_A_WHILE)
 
 
-@router.get("/.well-known/security.txt", operation_id="getSecurityContact", include_in_schema=False)
+@router.get("/.well-known/security.txt", include_in_schema=False)
 async def get_security_contact() -> Response:
     """Returns whom to tell about a vulnerability (RFC 9116)."""
     return Response(service.describe_security_contact(), media_type="text/plain", headers=_KEPT_A_WHILE)
 
 
-@router.get(
-    "/.well-known/agent-feedback.json", operation_id="getAgentFeedback", summary="Get the feedback discovery document"
-)
+@router.get("/.well-known/agent-feedback.json", summary="Get the feedback discovery document")
 async def get_agent_feedback() -> Response:
     """Returns the feedback.now discovery document, which tells agents how to send feedback on this service."""
     described = service.describe_feedback()
     return Response(json.dumps(described), media_type="application/json", headers=_KEPT_A_WHILE)
 
 
-@router.post("/v1/github/webhooks", operation_id="receiveWebhook", status_code=202, include_in_schema=False)
+@router.post("/v1/github/webhooks", status_code=202, include_in_schema=False)
 async def receive_webhook(delivery: Annotated[Delivery, SignedByGithub()]) -> ReceivedWebhook:
     """Receives a webhook of the GitHub App. Events that nothing follows from are acknowledged and ignored."""
     return ReceivedWebhook(accepted=webhooks.receive(delivery))
 
 
-@router.get("/docs", operation_id="showReference", include_in_schema=False)
+@router.get("/docs", include_in_schema=False)
 async def show_reference(accept: Accept = "", if_none_match: IfNoneMatch = None) -> Response:
     """Returns the reference as HTML, or its introduction as Markdown if the client prefers that."""
     return documents.show_reference(accept, if_none_match)
 
 
-@router.get("/docs/{fileName}", operation_id="getReferenceFile", include_in_schema=False)
+@router.get("/docs/{fileName}", include_in_schema=False)
 async def get_reference_file(
     file_name: Annotated[str, Path(alias="fileName")], accept: Accept = "", if_none_match: IfNoneMatch = None
 ) -> Response:
@@ -160,13 +153,13 @@ async def get_reference_file(
     return documents.get_file(file_name, accept, if_none_match)
 
 
-@router.get("/docs/rules/{ruleId}", operation_id="showRule", include_in_schema=False)
+@router.get("/docs/rules/{ruleId}", include_in_schema=False)
 async def show_rule(rule_id: Annotated[str, Path(alias="ruleId")], if_none_match: IfNoneMatch = None) -> Response:
     """Returns the page of a rule of the code audit."""
     return documents.get_rule(rule_id, if_none_match)
 
 
-@router.get("/llms.txt", operation_id="listForAgents", include_in_schema=False)
+@router.get("/llms.txt", include_in_schema=False)
 async def list_for_agents(if_none_match: IfNoneMatch = None) -> Response:
     """Returns an index of the documentation for agents (llmstxt.org)."""
     return documents.get_document("llms.txt", if_none_match)

@@ -7,7 +7,7 @@ from controlplane.feedback import store as feedback
 from controlplane.organizations import store as organizations
 from controlplane.organizations.store import Membership
 from controlplane.platform.core import clock
-from controlplane.platform.core.errors import RouteNotFound
+from controlplane.platform.core.errors import RouteNotFound, known
 from controlplane.platform.core.scopes import SCOPES
 from controlplane.platform.core.settings import settings
 from controlplane.platform.core.urls import public_base_url
@@ -58,9 +58,7 @@ def describe_protected_resource() -> dict[str, Any]:
 
 def describe_security_contact() -> str:
     """Returns whom to tell about a vulnerability (RFC 9116). Raises RouteNotFound without a contact."""
-    contact = settings.contact
-    if contact is None:
-        raise RouteNotFound
+    contact = known(settings.contact, RouteNotFound)
     expires = clock.timestamp(clock.now() + _CONTACT_SECONDS)
     address = contact if "://" in contact else f"mailto:{contact}"
     canonical = f"{public_base_url()}/.well-known/security.txt"

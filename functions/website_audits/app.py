@@ -65,7 +65,7 @@ def _process(message: dict[str, Any]) -> None:
     report = asyncio.run(_report(message), loop_factory=asyncio.new_event_loop)
     # SQS shares out the intake among projects.
     _sqs().send_message(
-        QueueUrl=os.environ["FINDING_INTAKE_QUEUE_URL"],
+        QueueUrl=os.environ["AUDIT_REPORTS_QUEUE_URL"],
         MessageBody=json.dumps(report),
         MessageGroupId=message["projectId"],
     )

@@ -9,6 +9,7 @@ from fastapi import APIRouter, Depends, Request, Response
 from fastapi.responses import RedirectResponse, StreamingResponse
 from pydantic import BaseModel, Field
 
+from controlplane.platform.core.errors import known
 from local.github import shapes
 from local.github.host import API, Base, Host, HostRoute, Installed, Page, check_app, check_person, repository
 from local.github.records import Denied, PullRequest
@@ -145,9 +146,7 @@ def get_repository(found: Annotated[GitRepository, repository("metadata")], base
 
 @router.get(_REPOSITORY + "/branches/{branch:path}")  # it may contain slashes, which arrive decoded
 def get_branch(found: Readable, branch: str, base: Base) -> dict[str, Any]:
-    head = found.find_commit(f"refs/heads/{branch}")
-    if head is None:
-        raise Denied(404, "Branch not found")
+    head = known(found.find_commit(f"refs/heads/{branch}"), Denied(404, "Branch not found"))
     return {"name": branch, "commit": shapes.commit(found, head.sha, base)}
 
 

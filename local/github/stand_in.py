@@ -13,6 +13,7 @@ from joserfc.errors import JoseError
 from joserfc.jwk import RSAKey
 
 from controlplane.platform.core import clock
+from controlplane.platform.core.errors import known
 from local.github.records import Denied, PullRequest, Store, StoredIssue
 from local.github.repositories import GitRepository, Repositories, stable_id
 from local.github.setup import APP_ID, CLIENT_ID, client_secret_file, key_file
@@ -213,10 +214,7 @@ class StandIn:
 
     def find_repository(self, owner: str, name: str) -> GitRepository:
         """Returns the repository. Raises Denied."""
-        found = self.repositories.find(owner, name)
-        if found is None:
-            raise Denied
-        return found
+        return known(self.repositories.find(owner, name), Denied)
 
     def open_pull_request(
         self, owner: str, name: str, title: str, files: Mapping[str, str], *, fork: str | None = None

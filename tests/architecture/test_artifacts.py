@@ -3,17 +3,13 @@
 import gzip
 import importlib.util
 import marshal
-import os
 import py_compile
 import re
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import botocore
 import pytest
-import yaml
 from jinja2 import Environment, ModuleLoader
 
 from awsclient import connection
@@ -54,19 +50,6 @@ class TestPrepare:
         assert files == {"__init__.py", "__pycache__/__init__.cpython-313.pyc", "part.pyc"}
         assert not (layer / "requirements.txt").exists()
 
-    def test_preparing_writes_nothing_for_all_functions_into_another_layer(self, layer: Path):
-        packages = layer.parents[1] / "AnalysisLayer" / "python"
-        write(packages / "openassent_analysis" / "__init__.py", '"""Ours."""\n')
-        artifacts.prepare(layer.parents[1])
-        files = {path.relative_to(packages) for path in packages.rglob("*") if path.is_file()}
-        assert {path.name for path in files} == {"__init__.py", "__init__.cpython-313.pyc"}
-
-    def test_preparing_again_changes_nothing(self, layer: Path):
-        artifacts.prepare(layer.parents[1])
-        before = {path: path.read_bytes() for path in layer.rglob("*") if path.is_file()}
-        artifacts.prepare(layer.parents[1])
-        assert {path: path.read_bytes() for path in layer.rglob("*") if path.is_file()} == before
-
     def test_preparing_compresses_the_documents_that_a_function_serves(self, layer: Path):
         function = layer.parents[1] / "SystemFunction" / "system"
         served = {name: write(function / name, name) for name in ("reference/openapi.json", "reference/a.md")}
@@ -102,12 +85,6 @@ class TestPrepare:
 
 
 class TestBytecode:
-    def test_bytecode_of_every_module_survives_changed_dates_in_the_archive(self, layer: Path):
-        artifacts.prepare(layer.parents[1])
-        for source in layer.rglob("*.py"):
-            os.utime(source, (0, 0))
-        assert artifacts.modules_without_bytecode(layer) == []
-
     def test_bytecode_names_the_deployed_path_and_not_the_build_path(self, tmp_path: Path):
         source = write(
             tmp_path / "build" / "ProjectsFunction" / "projects" / "app.py", "def f():\n    raise KeyError\n"
@@ -125,37 +102,27 @@ class TestBytecode:
         assert {line for line, *_ in positions} >= {1, 2}
         assert {column for _, _, *columns in positions for column in columns} == {None}
 
-    def test_missing_bytecode_is_reported(self, tmp_path: Path):
-        write(tmp_path / "projects" / "app.py")
-        assert artifacts.modules_without_bytecode(tmp_path) == [Path("projects/app.py")]
-
-    def test_bytecode_that_would_be_checked_against_its_source_is_reported(self, tmp_path: Path):
+    def test_missing_outdated_and_checked_bytecode_is_reported(self, tmp_path: Path):
+        """The e2e tests look for bytecode in the artifacts."""
         source = write(tmp_path / "app.py")
-        for mode in (py_compile.PycInvalidationMode.TIMESTAMP, py_compile.PycInvalidationMode.CHECKED_HASH):
-            py_compile.compile(str(source), invalidation_mode=mode)
-            assert artifacts.modules_without_bytecode(tmp_path) == [Path("app.py")]
-
-    def test_bytecode_of_another_python_is_reported(self, tmp_path: Path):
-        source = write(tmp_path / "app.py")
-        artifacts.compile_modules(tmp_path, Path("/var/task"))
         compiled = Path(importlib.util.cache_from_source(str(source)))
-        compiled.write_bytes(b"\x00\x00" + compiled.read_bytes()[2:])
-        assert artifacts.modules_without_bytecode(tmp_path) == [Path("app.py")]
 
-    def test_libraries_are_imported_from_bytecode_and_our_sources_stay(self, layer: Path):
-        app = write(layer.parents[1] / "ProjectsFunction" / "projects" / "app.py", "VALUE = 7\n")
-        write(layer / "single.py", "from lib.part import VALUE\n")
-        artifacts.prepare(layer.parents[1])
-        sources = {str(path.relative_to(layer)) for path in layer.rglob("*.py")}
-        assert sources == {"awsclient/__init__.py", "lib/__init__.py"}
-        assert app.exists()
-        program = f"import sys; sys.path = [{str(layer)!r}]; import single; sys.exit(single.VALUE)"
-        assert subprocess.run([sys.executable, "-I", "-S", "-c", program], check=False).returncode == 7
+        def compile_for_another_python() -> None:
+            artifacts.compile_modules(tmp_path, Path("/var/task"))
+            assert artifacts.modules_without_bytecode(tmp_path) == []
+            compiled.write_bytes(b"\x00\x00" + compiled.read_bytes()[2:])
 
-    def test_bytecode_of_another_python_without_a_source_is_reported(self, layer: Path):
-        artifacts.prepare(layer.parents[1])
-        (layer / "lib" / "part.pyc").write_bytes(bytes(16))
-        assert artifacts.modules_without_bytecode(layer) == [Path("lib/part.pyc")]
+        def compile_in(mode: py_compile.PycInvalidationMode) -> None:
+            py_compile.compile(str(source), invalidation_mode=mode)
+
+        for change in (
+            lambda: None,
+            compile_for_another_python,
+            lambda: compile_in(py_compile.PycInvalidationMode.TIMESTAMP),
+            lambda: compile_in(py_compile.PycInvalidationMode.CHECKED_HASH),
+        ):
+            change()
+            assert artifacts.modules_without_bytecode(tmp_path) == [Path("app.py")]
 
     def test_invalid_python_code_stops_the_build(self, tmp_path: Path):
         write(tmp_path / "build" / "ProjectsFunction" / "projects" / "app.py", "def\n")
@@ -194,16 +161,6 @@ def compiled(path: Path, machine: int, glibc: str = "GLIBC_2.17") -> Path:
 class TestArchitecture:
     """The build binds the template to the processor that the artifacts were built for."""
 
-    @each("architecture", artifacts.ARCHITECTURES)
-    def test_the_built_template_accepts_only_the_processor_of_the_build(self, architecture: str, tmp_path: Path):
-        template = tmp_path / "template.yaml"
-        template.write_text(BUILT)
-        artifacts.bind_architecture(template, architecture)
-        parameters = yaml.safe_load(template.read_text())["Parameters"]
-        assert parameters["Architecture"]["AllowedValues"] == [architecture]
-        assert parameters["Architecture"]["Default"] == architecture
-        assert parameters["SnapStart"] == yaml.safe_load(BUILT)["Parameters"]["SnapStart"]
-
     @each("text", ["Parameters: {}\n", re.sub("    - x86_64\n", "", BUILT), BUILT.replace("arm64", "riscv64")])
     def test_an_unexpected_declaration_fails_the_build(self, text: str, tmp_path: Path):
         template = tmp_path / "template.yaml"
@@ -214,22 +171,8 @@ class TestArchitecture:
 
 
 class TestCompiledFiles:
-    def test_files_for_the_processor_are_listed(self, tmp_path: Path):
-        (tmp_path / "app.py").write_text("")
-        library = compiled(tmp_path / "SharedLayer" / "core.so", 183, "GLIBC_2.34")
-        assert artifacts.check_compiled_files(tmp_path, "arm64") == [library]
-
-    def test_a_build_without_compiled_files_fails(self, tmp_path: Path):
-        (tmp_path / "app.py").write_text("")
-        with pytest.raises(artifacts.BuildFailed, match="no compiled file"):
-            artifacts.check_compiled_files(tmp_path, "arm64")
-
-    def test_a_file_for_another_processor_fails_the_build(self, tmp_path: Path):
-        compiled(tmp_path / "core.so", 62)
-        with pytest.raises(artifacts.BuildFailed, match="isn't compiled for arm64"):
-            artifacts.check_compiled_files(tmp_path, "arm64")
-
-    def test_a_file_for_a_newer_c_library_fails_the_build(self, tmp_path: Path):
+    def test_a_file_for_another_processor_or_a_newer_c_library_fails_the_build(self, tmp_path: Path):
         compiled(tmp_path / "core.so", 62, "GLIBC_2.9 GLIBC_2.35")
-        with pytest.raises(artifacts.BuildFailed, match=r"glibc 2\.35"):
-            artifacts.check_compiled_files(tmp_path, "x86_64")
+        for architecture, problem in (("arm64", "isn't compiled for arm64"), ("x86_64", r"glibc 2\.35")):
+            with pytest.raises(artifacts.BuildFailed, match=problem):
+                artifacts.check_compiled_files(tmp_path, architecture)

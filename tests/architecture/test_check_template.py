@@ -4,11 +4,9 @@ import copy
 import re
 from typing import Any
 
-import pytest
-
 from local.checkout import ROOT
 from local.template import load_template
-from scripts.conditions import Undecided, resolve
+from scripts.conditions import resolve
 from scripts.limits import Measured, excesses, measure, of_roles
 from scripts.upgrade_gate import STATEFUL_TYPES, compare
 from tests.support.each import each
@@ -69,11 +67,6 @@ class TestLimits:
         assert found.size == len(f'{{"Version":"2012-10-17","Statement":[{statement}]}}') == 255
         assert found == Measured("the inline policies of Role", 255, 10_240)
 
-    def test_the_policies_of_a_role_count_together_wherever_they_are_declared(self):
-        more = entry("IAM::Policy", Roles=[{"Ref": "Role"}], PolicyDocument=policy(1))
-        (found,) = of_roles(planted(More=more, Role=role(1, 2)))
-        assert found == Measured("the inline policies of Role", 255 + (255 + 273), 10_240)
-
     def test_a_secret_counts_as_its_two_values_during_a_rotation(self):
         secret = {"Fn::Sub": "{{resolve:secretsmanager:${Secret}:SecretString}}"}
         function = entry("Lambda::Function", Environment={"Variables": {"SECRET": secret}})
@@ -132,25 +125,6 @@ CREATE_ONLY = {
 COPYING = resolve(load_template(), {"BackupCopyVaultArn": "arn:aws:backup:eu-west-1:210987654321:backup-vault:assent"})
 STATEFUL = ("Table", "UserPool", "SigningSecret", "ScanExecutionQueue")
 
-EXAMPLE: dict[str, Any] = {
-    "Parameters": {"Key": {"Default": ""}, "Style": {"Default": "slow"}},
-    "Mappings": {"Styles": {"slow": {"IsGradual": "true"}, "fast": {"IsGradual": "false"}}},
-    "Conditions": {
-        "HasKey": {"Fn::Not": [{"Fn::Equals": [{"Ref": "Key"}, ""]}]},
-        "IsGradual": {"Fn::Equals": [{"Fn::FindInMap": ["Styles", {"Ref": "Style"}, "IsGradual"]}, "true"]},
-        "Both": {"Fn::And": [{"Condition": "HasKey"}, {"Condition": "IsGradual"}]},
-        "Either": {"Fn::Or": [{"Condition": "HasKey"}, {"Condition": "IsGradual"}]},
-    },
-    "Resources": {
-        "Topic": {
-            "Type": "T",
-            "Properties": {"Key": {"Fn::If": ["HasKey", {"Ref": "Key"}, {"Ref": "AWS::NoValue"}]}},
-        },
-        "Alarm": {"Type": "A", "Condition": "Either", "Properties": {"List": [{"Fn::If": ["Both", 1, 2]}]}},
-        "Extra": {"Type": "E", "Condition": "Both"},
-    },
-}
-
 
 def problems(change: Any) -> list[str]:
     """Returns what the gate finds after a change of the resolved template's resources."""
@@ -208,26 +182,7 @@ class TestUpgradeGate:
         assert "Size" in compare(COPYING, after, CREATE_ONLY.__getitem__)[0]
 
 
-class TestConditions:
-    def test_conditions_are_decided_with_defaults(self):
-        assert resolve(EXAMPLE, {})["Resources"] == {
-            "Topic": {"Type": "T", "Properties": {}},
-            "Alarm": {"Type": "A", "Properties": {"List": [2]}},
-        }
-
-    def test_conditions_are_decided_with_parameters(self):
-        resources = resolve(EXAMPLE, {"Key": "arn"})["Resources"]
-        assert resources["Topic"]["Properties"] == {"Key": {"Ref": "Key"}}
-        assert resources["Alarm"]["Properties"] == {"List": [1]}
-        assert "Extra" in resources
-        assert "Alarm" not in resolve(EXAMPLE, {"Style": "fast"})["Resources"]
-
-    def test_an_unknown_function_in_a_condition_is_an_error(self):
-        by_region = {"Fn::Equals": [{"Ref": "AWS::Region"}, ""]}
-        template = {**EXAMPLE, "Conditions": {**EXAMPLE["Conditions"], "Either": by_region}}
-        with pytest.raises(Undecided):
-            resolve(template, {})
-
-    def test_nothing_conditional_is_left_in_the_template(self):
-        assert "Fn::If" not in str(COPYING["Resources"])
-        assert "AWS::NoValue" not in str(COPYING["Resources"])
+def test_nothing_conditional_is_left_in_the_template():
+    assert "FrontDoor" not in DEFAULTS["Resources"]
+    assert "Fn::If" not in str(COPYING["Resources"])
+    assert "AWS::NoValue" not in str(COPYING["Resources"])

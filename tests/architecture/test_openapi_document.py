@@ -2,7 +2,6 @@
 
 import json
 import re
-from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -74,17 +73,12 @@ class TestDocument:
 
 
 class TestNames:
-    def test_no_two_operations_share_an_id_or_a_summary(self):
-        for field in ("operationId", "summary"):
-            found = Counter(operation.content[field] for operation in documented_operations())
-            assert [name for name, times in found.items() if times > 1] == []
+    """`make lint` checks that operations have an ID, tags, and a description, and that all examples are valid."""
 
     @every_operation
-    def test_an_operation_has_an_id_a_summary_a_tag_and_a_description(self, operation: DocumentedOperation):
+    def test_an_operation_has_a_short_id_and_summary(self, operation: DocumentedOperation):
         assert re.fullmatch(r"[a-z]+([A-Z][a-z]*)+", operation.content["operationId"])
         assert re.fullmatch(r"[A-Z][^.]{3,50}", operation.content["summary"])
-        assert len(operation.content["tags"]) == 1
-        assert operation.content["description"].endswith(".")
 
 
 class TestSecurity:

@@ -54,10 +54,6 @@ def test_every_group_has_the_paths_of_its_module():
                 assert sorted(group.paths) == sorted({route.path for route in group.routes}), group.module
 
 
-def test_pages_are_not_in_the_document():
-    assert not any(route.include_in_schema for group in GROUPS["dashboard"] for route in group.routes)
-
-
 def test_a_request_imports_only_its_group():
     assert imported("on-demand") == [[], ["dashboard.other_addresses"]]
 

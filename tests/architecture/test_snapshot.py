@@ -5,13 +5,11 @@ A snapshot must not contain connections, credentials, timestamps, or random stat
 
 import ast
 import json
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import ClassVar
 
 from tests.support.cold_start import run_as_lambda
 from tests.support.each import each
+from tests.support.scripted_server import Conversation, answer, scripted_server
 
 ROOT = Path(__file__).parents[2]
 PRODUCT = [
@@ -96,51 +94,31 @@ for _ in range(2):
 """
 
 
-class _Aws(BaseHTTPRequestHandler):
-    """Gives new credentials to each who asks, and notes with which ones the table is read."""
+def test_two_copies_of_a_snapshot_have_their_own_ids_pauses_and_credentials():
+    given, used = list[str](), list[str]()
 
-    given: ClassVar[list[str]] = []
-    used: ClassVar[list[str]] = []
+    def respond(asked: Conversation) -> bool:
+        """Gives new credentials to each who asks, and notes with which ones the table is read."""
+        if not asked.head.startswith(b"GET"):
+            used.append(asked.headers["authorization"].partition("Credential=")[2].partition("/")[0])
+            return answer({})(asked)
+        given.append(f"KEY{len(given)}")
+        names = {"AccessKeyId": given[-1], "SecretAccessKey": "secret", "Token": "token"}
+        return answer({**names, "Expiration": "2100-01-01T00:00:00Z"})(asked)
 
-    def do_GET(self) -> None:
-        self.given.append(f"KEY{len(self.given)}")
-        names = {"AccessKeyId": self.given[-1], "SecretAccessKey": "secret", "Token": "token"}
-        self._answer({**names, "Expiration": "2100-01-01T00:00:00Z"})
-
-    def do_POST(self) -> None:
-        self.rfile.read(int(self.headers["Content-Length"]))
-        self.used.append(self.headers["Authorization"].partition("Credential=")[2].partition("/")[0])
-        self._answer({})
-
-    def _answer(self, content: dict[str, str]) -> None:
-        body = json.dumps(content).encode()
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_: object) -> None:
-        """Writes nothing."""
-
-
-class TestCopies:
-    def test_two_copies_of_a_snapshot_have_their_own_ids_pauses_and_credentials(self):
-        with ThreadingHTTPServer(("127.0.0.1", 0), _Aws) as server:
-            threading.Thread(target=server.serve_forever, daemon=True).start()
-            url = f"http://127.0.0.1:{server.server_port}"
-            settings = {
-                "AWS_REGION": "eu-central-1",
-                "AWS_ENDPOINT_URL_DYNAMODB": url,
-                "AWS_CONTAINER_CREDENTIALS_FULL_URI": f"{url}/credentials",
-            }
-            lines = run_as_lambda(COPIES, without=("AWS_",), **SNAPSHOT, **settings)
-            server.shutdown()
-        one, other = (json.loads(line[4:]) for line in lines if line.startswith("TOLD"))
-        assert one["status"] == other["status"] == 200, lines
-        assert set(one["ids"]).isdisjoint(other["ids"])
-        assert one["pauses"] != other["pauses"]
-        # None were requested before the copies were made, and each copy signs with its own.
-        assert _Aws.given == _Aws.used == ["KEY0", "KEY1"]
+    with scripted_server(respond) as server:
+        settings = {
+            "AWS_REGION": "eu-central-1",
+            "AWS_ENDPOINT_URL_DYNAMODB": server.url,
+            "AWS_CONTAINER_CREDENTIALS_FULL_URI": f"{server.url}/credentials",
+        }
+        lines = run_as_lambda(COPIES, without=("AWS_",), **SNAPSHOT, **settings)
+    one, other = (json.loads(line[4:]) for line in lines if line.startswith("TOLD"))
+    assert one["status"] == other["status"] == 200, lines
+    assert set(one["ids"]).isdisjoint(other["ids"])
+    assert one["pauses"] != other["pauses"]
+    # None were requested before the copies were made, and each copy signs with its own.
+    assert given == used == ["KEY0", "KEY1"]
 
 
 def made_at_import(tree: ast.AST) -> list[int]:

@@ -251,6 +251,8 @@ class TestAllFunctions:
     def test_the_defaults_leave_executions_of_a_new_account_for_the_api(self):
         optional = [{"Fn::If": [condition, True, False]} for condition in ("HasGithubApp", "SendsEmail")]
         enabled = {name: it for name, it in MAPPINGS.items() if it.get("Enabled") not in optional}
+        # There are as many reports as audits, and each takes a second of the minutes that its audit took.
+        assert enabled.pop("AuditReportsMessages")
         assert enabled.keys() == {"FindingIntakeMessages", "NotificationsMessages", "WebsiteAuditsMessages"}
         workers = [PARAMETERS[it["ScalingConfig"]["MaximumConcurrency"]["Ref"]]["Default"] for it in enabled.values()]
         # With the sweep. SQS lets no queue have fewer than two, and audits are rare.

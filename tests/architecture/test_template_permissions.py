@@ -168,7 +168,7 @@ class TestEachFunction:
         keyed = [it for it in POLICIES[function] if it.keys]
         if function == WITHOUT_TABLE:
             assert [(it.actions, it.targets) for it in POLICIES[function][1:]] == [
-                (["sqs:SendMessage"], ["FindingIntakeQueue"])
+                (["sqs:SendMessage"], ["AuditReportsQueue"])
             ]
             assert keyed == []
             return

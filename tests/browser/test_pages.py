@@ -66,26 +66,6 @@ class TestEachViewport:
         found = stack.call("/v1/organizations", token=invited["accessToken"])[1]["data"]
         assert name in [it["organizationName"] for it in found if it["organizationId"] == active]
 
-    def test_a_projects_dashboard_url_leads_to_its_page(self, stack: Stack, visit: Callable[..., Visit], width, scheme):
-        owner = stack.person()
-        path = f"/v1/projects?organizationId={owner['organizationId']}"
-        project = stack.call(path, token=owner["accessToken"])[1]["data"][0]
-        person = signed_in(visit(width, scheme), project["dashboardURL"].removeprefix(stack.base_url))
-        person.look(project["projectName"], "project")
-        person.page.get_by_role("link", name="Consent", exact=True).click()
-        person.look(f"Consent of {project['projectName']}", "project-consent")
-        person.page.get_by_role("link", name=project["projectName"], exact=True).click()
-        person.look(project["projectName"], "project-again")
-
-    def test_a_projects_page_leads_to_its_latest_scan(self, stack: Stack, visit: Callable[..., Visit], width, scheme):
-        owner = stack.person()
-        scan = stack.scan()
-        _, found = stack.call(f"/v1/projects/{scan['project']['projectId']}", token=owner["accessToken"])
-        person = signed_in(visit(width, scheme), found["data"]["dashboardURL"].removeprefix(stack.base_url))
-        person.page.get_by_role("link", name=f"{scan['repositoryName']}, ").first.click()
-        person.look(f"Scan of {scan['repositoryName']}", "scan")
-        person.page.get_by_role("heading", name="Coverage").wait_for()
-
     def test_an_owner_deletes_an_organization_by_its_name(
         self, stack: Stack, visit: Callable[..., Visit], width, scheme
     ):

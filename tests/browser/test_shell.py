@@ -34,20 +34,3 @@ class TestShell:
         person.look("Settings", "organization-settings")
         person.open("/organizations/acme/nope")
         person.look("There is no such page", "no-page")
-
-    def test_an_organization_is_created_and_says_what_comes_next(
-        self, stack: Stack, visit: Callable[..., Visit], width, scheme
-    ):
-        person = visit(width, scheme)
-        name = f"Juniper {next(_NUMBERS)}"
-        person.open("/organizations/new")
-        person.sign_in(stack.person("admin"))
-        person.look("Create an organization", "organization-new")
-        person.page.get_by_label("Name").fill(name)
-        person.page.get_by_label("Slug").fill("acme")
-        person.press("Create the organization")
-        person.look("Create an organization", "organization-slug-taken")
-        person.page.get_by_label("Slug").fill("")
-        person.press("Create the organization")
-        person.look(name, "organization-created")
-        person.page.get_by_role("heading", name="Create a project").wait_for()

@@ -72,13 +72,3 @@ class TestWork:
         person.open("/organizations/acme/audit-log")
         person.page.locator(".log details").first.click()
         person.look("Audit log", "audit-log")
-
-    def test_a_free_organization_sees_what_its_plan_lacks(
-        self, stack: Stack, visit: Callable[..., Visit], width, scheme
-    ):
-        person = visit(width, scheme)
-        person.open("/organizations/birch/keys")
-        person.sign_in(stack.outsider)
-        person.look("API keys", "free-keys")
-        person.open("/organizations/birch/billing")
-        person.look("Billing", "free-billing")

@@ -29,6 +29,7 @@ ROOT = Path(__file__).parents[2]
 # A separate folder: these artifacts are for this machine's processor and must not be deployed to AWS by mistake.
 BUILD = ROOT / ".aws-sam" / "e2e" / "build"
 PACKED = BUILD / "packed.yaml"
+_BROWSER = frozenset({"chromium", "driver"})
 _ARTIFACT = re.compile(r"(?<=Uri: )[^\s,}]+")
 MINISTACK = (ROOT / ".tools" / "ministack" / "bin" / "python", Path(__file__).with_name("ministack_process.py"))
 ARCHITECTURE = {"x86_64": "x86_64", "amd64": "x86_64", "aarch64": "arm64", "arm64": "arm64"}[platform.machine().lower()]
@@ -83,7 +84,8 @@ def adapt(template: Path) -> None:
 def pack(template: Path) -> Path:
     """Packs the template's artifacts. Returns a copy that names the archives.
 
-    SAM would pack them again for each deployment, and compress them well, which takes most of its time.
+    SAM would pack them again for each deployment, and compress them well, which takes most of its time. They come
+    without the browser, which is larger than all else: no website is audited in the deployment.
     """
 
     def pack_one(found: re.Match[str]) -> str:
@@ -92,6 +94,8 @@ def pack(template: Path) -> Path:
             return found[0]
         with zipfile.ZipFile(f"{folder}.zip", "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
             for path in sorted(folder.rglob("*")):
+                if not _BROWSER.isdisjoint(path.parts):
+                    continue
                 archive.write(path, path.relative_to(folder))
         return f"{found[0]}.zip"
 

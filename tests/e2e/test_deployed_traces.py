@@ -60,7 +60,8 @@ class TestRoles:
 
     @pytest.mark.parametrize("queue", QUEUES)
     def test_a_workers_role_allows_receiving_its_queues_messages(self, stack: Stack, queue: str):
-        function, url = stack.physical_ids[f"{queue}Function"], stack.physical_ids[f"{queue}Queue"]
+        worker = "FindingIntake" if queue == "AuditReports" else queue
+        function, url = stack.physical_ids[f"{worker}Function"], stack.physical_ids[f"{queue}Queue"]
         role = stack.client("lambda").get_function_configuration(FunctionName=function)["Role"]
         described = stack.client("sqs").get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])
         actions = ("ReceiveMessage", "DeleteMessage", "GetQueueAttributes", "ChangeMessageVisibility")

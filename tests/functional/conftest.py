@@ -1,8 +1,6 @@
 """Functional tests: the real handlers, a table from the template for each test, a clock that tests set."""
 
-from collections.abc import Iterator
 from itertools import count
-from typing import Any
 
 import pytest
 
@@ -41,13 +39,13 @@ class FakeClock:
 
 
 @pytest.fixture(scope="session")
-def _client(pytestconfig: pytest.Config) -> Iterator[Any]:
+def _client(pytestconfig):
     with sequential_engine(pytestconfig.getoption("engine")) as client:
         yield client
 
 
 @pytest.fixture(autouse=True)
-def _fresh_table(_client: Any) -> Iterator[None]:
+def _fresh_table(_client):
     table.name = f"assent-test-{next(_TABLES)}"
     # Clears the counts per client that the environment kept from the previous test, whose clock had the same
     # time.
@@ -61,25 +59,25 @@ def _fresh_table(_client: Any) -> Iterator[None]:
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _few_shards() -> Iterator[None]:
+def _few_shards():
     with few_shards():
         yield
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _watched() -> Iterator[None]:
+def _watched():
     with permissions.watched():
         yield
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _shared_sandbox() -> Iterator[None]:
+def _shared_sandbox():
     with warm_sandboxes():
         yield
 
 
 @pytest.fixture(autouse=True)
-def _permitted() -> Iterator[None]:
+def _permitted():
     """Fails the first test in which a function does something that its policy doesn't allow, as AWS would deny it."""
     before = permissions.missing()
     yield
@@ -87,7 +85,7 @@ def _permitted() -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
-def _named() -> Iterator[None]:
+def _named():
     """Fails the first test in which an expression names an attribute that nothing else uses."""
     before = {*attributes.unknown}
     yield
@@ -95,7 +93,7 @@ def _named() -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
-def now(monkeypatch: pytest.MonkeyPatch) -> FakeClock:
+def now(monkeypatch):
     fake = FakeClock()
     monkeypatch.setattr(clock, "source", fake)
     # A busy machine takes no time, so no request ends for it.
@@ -104,10 +102,10 @@ def now(monkeypatch: pytest.MonkeyPatch) -> FakeClock:
 
 
 @pytest.fixture
-def api() -> Api:
+def api():
     return Api()
 
 
 @pytest.fixture
-def world() -> World:
+def world():
     return World()

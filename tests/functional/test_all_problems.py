@@ -4,9 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.api import Api
 from tests.support.each import each
-from tests.support.world import World
 
 SHOP = {"name": "Shop", "region": "eu-central"}
 UNKNOWN = "unknown_field"
@@ -18,11 +16,11 @@ def listed(reply: Any) -> list[tuple[str, str]]:
 
 
 @pytest.fixture
-def token(world: World) -> str:
+def token(world):
     return world.company().owner.token
 
 
-def test_path_query_headers_and_body_are_checked_in_one_pass(api: Api, token: str):
+def test_path_query_headers_and_body_are_checked_in_one_pass(api, token):
     reply = api.post(
         "/v1/projects/prj_x/vendors/No%20vendor/decision?dryRun=maybe&organization=x&organization=y",
         token,
@@ -48,11 +46,11 @@ def test_path_query_headers_and_body_are_checked_in_one_pass(api: Api, token: st
         ("?limit=1&limit=x&cursor=", [("limit", "repeated"), ("cursor", "string_too_short")]),
     ],
 )
-def test_each_problem_of_a_query_is_named(path: str, expected: list[tuple[str, str]], api: Api, token: str):
+def test_each_problem_of_a_query_is_named(path, expected, api, token):
     assert listed(api.get(f"/v1/projects{path}", token)) == expected
 
 
-def test_a_body_that_cant_be_read_doesnt_hide_the_problems_of_the_query(api: Api, token: str):
+def test_a_body_that_cant_be_read_doesnt_hide_the_problems_of_the_query(api, token):
     reply = api.call("POST", "/v1/projects?bogus=1&organizationId=", token, raw_body=b"{")
     assert listed(reply) == [
         ("", "json_invalid"),
@@ -100,15 +98,13 @@ def test_a_body_that_cant_be_read_doesnt_hide_the_problems_of_the_query(api: Api
         ),
     ],
 )
-def test_a_new_project_is_refused_for_everything_that_is_wrong(
-    fields: dict[str, Any], code: str, expected: list[tuple[str, str]], api: Api, token: str
-):
+def test_a_new_project_is_refused_for_everything_that_is_wrong(fields, code, expected, api, token):
     reply = api.post("/v1/projects", token, json_body={**SHOP, **fields})
     assert (reply.status, reply.code, listed(reply)) == (400, code, expected)
     assert api.get("/v1/projects", token).data == []
 
 
-def test_a_key_is_refused_for_each_limit_that_is_wrong(api: Api, token: str):
+def test_a_key_is_refused_for_each_limit_that_is_wrong(api, token):
     body = {"name": "CI", "allowedIps": ["10.0.0.0/8", "10.0.0.1/8", "x"], "expiresAt": "2001-01-01T00:00:00Z"}
     reply = api.post("/v1/api-keys", token, json_body=body)
     assert listed(reply) == [
@@ -121,7 +117,7 @@ def test_a_key_is_refused_for_each_limit_that_is_wrong(api: Api, token: str):
 class TestUnknownFields:
     """They are ignored (additive clients), unless the contract says otherwise, but never in silence."""
 
-    def test_a_success_names_each_with_the_name_that_was_probably_meant(self, api: Api, token: str):
+    def test_a_success_names_each_with_the_name_that_was_probably_meant(self, api, token):
         body = {**SHOP, "website": ["shop.example.com"], "consent": {"brandin": "none"}, "zzz": 1}
         made = api.post("/v1/projects", token, json_body=body)
         assert (made.status, made.data["websites"]) == (201, [])
@@ -134,15 +130,13 @@ class TestUnknownFields:
         reply = api.patch(f"/v1/projects/{made.data['id']}", token, json_body=changed)
         assert (reply.status, [it["path"] for it in reply.body["warnings"]]) == (200, [["descripton"]])
 
-    def test_a_success_without_any_has_no_warnings(self, api: Api, token: str):
+    def test_those_in_the_entries_of_a_list_are_named_and_a_success_without_any_has_no_warnings(self, api, token):
         assert "warnings" not in api.post("/v1/projects", token, json_body=SHOP).body
-
-    def test_those_in_the_entries_of_a_list_are_named(self, api: Api, token: str):
         change = {"id": "inb_x", "version": "1", "status": "open", "note": "x"}
         reply = api.patch("/v1/inbox", token, json_body={"items": [change]})
         assert (reply.status, [it["path"] for it in reply.body["warnings"]]) == (200, [["items", "0", "note"]])
 
-    def test_a_repetition_has_the_warnings_of_its_own_request(self, api: Api, token: str):
+    def test_a_repetition_has_the_warnings_of_its_own_request(self, api, token):
         headers = {"Idempotency-Key": "one"}
         first = api.post("/v1/projects", token, json_body=SHOP, headers=headers)
         repeated = api.post("/v1/projects", token, json_body={**SHOP, "slug": "mine"}, headers=headers)
@@ -162,9 +156,7 @@ class TestUnknownFields:
             ),
         ],
     )
-    def test_a_change_of_nothing_else_is_refused_and_names_them(
-        self, body: dict[str, Any], expected: list[tuple[str, str]], api: Api, token: str
-    ):
+    def test_a_change_of_nothing_else_is_refused_and_names_them(self, body, expected, api, token):
         path = f"/v1/projects/{api.post('/v1/projects', token, json_body=SHOP).data['id']}"
         before = api.get(path, token).data
         reply = api.patch(path, token, json_body=body)
@@ -172,9 +164,7 @@ class TestUnknownFields:
         assert api.get(path, token).data == before
 
     @each(("consent", "unknown"), [({}, []), ({"brandin": "none"}, [["consent", "brandin"]])])
-    def test_an_empty_part_is_ignored_next_to_another_change(
-        self, consent: dict[str, Any], unknown: list[list[str]], api: Api, token: str
-    ):
+    def test_an_empty_part_is_ignored_next_to_another_change(self, consent, unknown, api, token):
         path = f"/v1/projects/{api.post('/v1/projects', token, json_body=SHOP).data['id']}"
         before = api.get(path, token).data
         reply = api.patch(path, token, json_body={"projectName": "Q", "consent": consent})
@@ -182,18 +172,16 @@ class TestUnknownFields:
         after = api.get(path, token).data
         assert (after["name"], after["consent"]["branding"]) == ("Q", before["consent"]["branding"])
 
-    def test_a_link_and_a_key_are_not_changed_by_nothing(self, api: Api, token: str):
+    def test_a_link_and_a_key_are_not_changed_by_nothing(self, api, token):
         key = api.post("/v1/api-keys", token, json_body={"name": "CI"}).data["keyId"]
         assert listed(api.patch(f"/v1/api-keys/{key}", token, json_body={})) == [("", "empty")]
         assert listed(api.patch(f"/v1/api-keys/{key}", token, json_body={"nam": 1})) == [("nam", "extra_forbidden")]
 
-    def test_thousands_are_counted_and_not_compared(self, api: Api, token: str):
+    def test_thousands_are_counted_and_not_compared_and_a_long_name_is_cut(self, api, token):
         body = {**SHOP, **{f"field{number}": 1 for number in range(5_000)}}
         reply = api.post("/v1/projects", token, json_body=body)
         assert (reply.status, len(reply.body["warnings"])) == (201, 101)
         assert reply.body["warnings"][-1]["message"] == "4,900 more problems are not listed."
-
-    def test_a_long_name_is_cut(self, api: Api, token: str):
         reply = api.post("/v1/projects", token, json_body={**SHOP, "x" * 100_000: 1})
         assert (reply.status, len(reply.text)) == (201, pytest.approx(1_000, abs=500))
 
@@ -209,7 +197,7 @@ class TestName:
             ({"name": "Market", "projectName": "Other"}, 400),
         ],
     )
-    def test_renames_like_project_name(self, body: dict[str, Any], status: int, api: Api, token: str):
+    def test_renames_like_project_name(self, body, status, api, token):
         path = f"/v1/projects/{api.post('/v1/projects', token, json_body=SHOP).data['id']}"
         reply = api.patch(path, token, json_body=body)
         assert reply.status == status

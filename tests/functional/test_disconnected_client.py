@@ -11,7 +11,6 @@ from starlette.types import Message
 
 from controlplane.platform.table.table import table
 from tests.support.logs import captured_logs
-from tests.support.world import World
 
 PART_OF_A_BODY: Message = {"type": "http.request", "body": b'{"name":', "more_body": True}
 WHOLE_BODY: Message = {"type": "http.request", "body": b'{"name":"Acme"}', "more_body": False}
@@ -58,32 +57,24 @@ def serve(
 
 
 @pytest.fixture
-def token(world: World) -> str:
+def token(world):
     return world.person().token
 
 
-class TestClientThatLeaves:
-    def test_a_client_that_leaves_while_sending_is_logged_as_a_closed_request(self, token: str):
-        before = table.client.scan(TableName=table.name)["Count"]
-        sent, lines = serve(token, [PART_OF_A_BODY, GONE])
-        assert sent == []
-        assert [(line["level"], line["message"], line["status"]) for line in lines] == [("INFO", "request", 499)]
-        assert table.client.scan(TableName=table.name)["Count"] == before
-
-    def test_the_duration_is_logged(self, token: str, monkeypatch: pytest.MonkeyPatch):
-        monkeypatch.setattr(time, "perf_counter", lambda: 5.0)
-        _, lines = serve(token, [GONE])
-        assert [line["durationMs"] for line in lines] == [0.0]
-
-    def test_a_client_that_leaves_before_the_response_is_logged_and_the_write_remains(self, token: str):
-        before = table.client.scan(TableName=table.name)["Count"]
-        _, lines = serve(token, [WHOLE_BODY], fails_to_send=True)
-        assert {line["level"] for line in lines} == {"INFO"}
-        assert lines[-1]["status"] == 499
-        assert table.client.scan(TableName=table.name)["Count"] > before
+def test_a_client_that_leaves_while_sending_is_logged_as_a_closed_request(token, monkeypatch):
+    monkeypatch.setattr(time, "perf_counter", lambda: 5.0)
+    before = table.client.scan(TableName=table.name)["Count"]
+    sent, (line,) = serve(token, [PART_OF_A_BODY, GONE])
+    assert sent == []
+    logged = line["level"], line["message"], line["status"], line["durationMs"]
+    assert logged == ("INFO", "request", 499, 0.0)
+    assert table.client.scan(TableName=table.name)["Count"] == before
 
 
-def test_a_client_that_stays_gets_the_response(token: str):
-    sent, lines = serve(token, [WHOLE_BODY])
-    assert sent[0]["status"] == 201
-    assert lines[-1]["status"] == 201
+@pytest.mark.parametrize(("fails_to_send", "status"), [(True, 499), (False, 201)])
+def test_a_client_that_leaves_before_the_response_is_logged_and_the_write_remains(token, fails_to_send, status):
+    before = table.client.scan(TableName=table.name)["Count"]
+    sent, lines = serve(token, [WHOLE_BODY], fails_to_send=fails_to_send)
+    assert [it["status"] for it in sent[:1]] == ([] if fails_to_send else [201])
+    assert ({line["level"] for line in lines}, lines[-1]["status"]) == ({"INFO"}, status)
+    assert table.client.scan(TableName=table.name)["Count"] > before

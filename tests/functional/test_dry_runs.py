@@ -10,16 +10,15 @@ from controlplane.platform.core import tokens
 from controlplane.platform.core.settings import settings
 from controlplane.platform.table.table import table
 from tests.functional.test_every_route import address, send_valid
-from tests.support.api import Api, Reply
+from tests.support.api import Reply
 from tests.support.browser import Browser
 from tests.support.calls import intercepted
 from tests.support.each import each
 from tests.support.operations import Operation, operations
-from tests.support.sqs import FakeSqs
 from tests.support.subject import Subject
 from tests.support.table import restored
-from tests.support.valid_requests import CHANGING, CREATING, USUAL, Case
-from tests.support.world import World, uncounted
+from tests.support.valid_requests import CHANGING, CREATING, USUAL
+from tests.support.world import uncounted
 
 DRY = "?dryRun=true"
 KEY = {"Idempotency-Key": "8f14e45f-ceea-467f-a9b7-0d5b2c3a1e77"}
@@ -50,7 +49,7 @@ def shape(value: Any) -> Any:
 
 
 @pytest.fixture(autouse=True)
-def _without_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+def _without_waiting(monkeypatch):
     monkeypatch.setitem(settings.__dict__, "issue_wait_seconds", 0)
     monkeypatch.setitem(settings.__dict__, "scan_start_wait_seconds", 0)
 
@@ -71,7 +70,7 @@ def told(reply: Reply) -> Any:
 
 @each("case", USUAL.values(), ids=str, around=restored)
 class TestEach:
-    def test_has_the_answer_of_the_real_request_and_no_effect(self, case: Case, api: Api, world: World, sqs: FakeSqs):
+    def test_has_the_answer_of_the_real_request_and_no_effect(self, case, api, world, sqs):
         name, request = case.name, case.prepared(Subject(world, api))
         before, letters = uncounted(), len(sqs.letters)
         writes: list[str] = []
@@ -97,7 +96,7 @@ class TestEach:
         assert _EXAMPLES.sub("…", dry.text) == _EXAMPLES.sub("…", real.text)
         assert dry.headers.keys() - {"dry-run"} == real.headers.keys()
 
-    def test_is_refused_like_the_real_request(self, case: Case, api: Api, world: World, sqs: FakeSqs):
+    def test_is_refused_like_the_real_request(self, case, api, world, sqs):
         name, subject = case.name, Subject(world, api)
         request = case.prepared(subject)
         stranger = world.company().owner.token
@@ -118,9 +117,7 @@ class TestEach:
             broken = request._replace(body={key: {"x": 1} for key in request.body})
             assert told(broken.send(query=DRY)) == told(broken.send())
 
-    def test_a_mistyped_parameter_changes_nothing_and_is_told_the_right_one(
-        self, case: Case, api: Api, world: World, sqs: FakeSqs
-    ):
+    def test_a_mistyped_parameter_changes_nothing_and_is_told_the_right_one(self, case, api, world, sqs):
         request = case.prepared(Subject(world, api))
         before, letters = uncounted(), len(sqs.letters)
         for mistyped, meant in MISTYPED.items():
@@ -134,9 +131,7 @@ class TestEach:
         assert uncounted() == before
         assert len(sqs.letters) == letters
 
-    def test_after_the_real_request_it_is_answered_like_a_second_one(
-        self, case: Case, api: Api, world: World, sqs: FakeSqs
-    ):
+    def test_after_the_real_request_it_is_answered_like_a_second_one(self, case, api, world, sqs):
         request = case.prepared(Subject(world, api))
         request.send()
         dry, real = (request.send(query=it) for it in (DRY, ""))
@@ -144,7 +139,7 @@ class TestEach:
             return
         assert (dry.status, shape(dry.body)) == (real.status, shape(real.body))
 
-    def test_an_idempotency_key_is_neither_used_up_nor_ignored(self, case: Case, api: Api, world: World, sqs: FakeSqs):
+    def test_an_idempotency_key_is_neither_used_up_nor_ignored(self, case, api, world, sqs):
         if "Idempotency-Key" not in [field.alias for field in case.operation.route.dependant.header_params]:
             return
         request = case.prepared(Subject(world, api))
@@ -162,7 +157,7 @@ class TestEach:
         assert dry.status == again.status
 
 
-def test_a_secret_of_a_dry_run_is_a_placeholder(api: Api, world: World):
+def test_a_secret_of_a_dry_run_is_a_placeholder(api, world):
     subject = Subject(world, api)
     for name, field in {
         "createApiKey": "key",
@@ -178,47 +173,46 @@ def test_a_secret_of_a_dry_run_is_a_placeholder(api: Api, world: World):
             assert api.get("/v1/me", secret).status == 401
 
 
-def test_a_replayed_secret_is_shown_by_the_real_request_only(api: Api, world: World):
+def test_a_replayed_secret_is_shown_by_the_real_request_only(api, world):
     request = USUAL["createApiKey"].prepared(Subject(world, api))
     made = request.send(**KEY).data["key"]
     assert made not in request.send(query=DRY, **KEY).text
     assert request.send(**KEY).data["key"] == made
 
 
-def test_requests_are_counted(api: Api, world: World):
+def test_requests_are_counted(api, world):
     request = USUAL["createProject"].prepared(Subject(world, api))
     left = [int(request.send(query=DRY).headers["x-ratelimit-remaining"]) for _ in range(2)]
     assert left[0] == left[1] + 1
 
 
-@each("value", ["", "1", "True", "yes", "on", "null", "truee"])
-def test_only_true_and_false_are_understood(value: str, api: Api, world: World):
+SHOP = {"name": "Shop", "region": "eu-central"}
+
+
+@each(
+    "query",
+    [
+        *(f"dryRun={value}" for value in ("", "1", "True", "yes", "on", "null", "truee")),
+        *(f"dryRun={value}&dryRun=true" for value in ("true", "false", "%74rue")),
+    ],
+)
+def test_another_value_or_a_repeated_parameter_is_refused(query, api, world):
     company = world.company()
     before = uncounted()
-    reply = api.post(
-        f"/v1/projects?dryRun={value}", company.owner.token, json_body={"name": "Shop", "region": "eu-central"}
-    )
+    reply = api.post(f"/v1/projects?{query}", company.owner.token, json_body=SHOP)
     assert (reply.status, reply.error["details"][0]["path"]) == (400, ["dryRun"])
     assert uncounted() == before
 
 
-def test_a_repeated_parameter_is_refused(api: Api, world: World):
+def test_false_is_a_real_request_and_an_encoded_true_is_a_dry_run(api, world):
     token = world.company().owner.token
-    body = {"name": "Shop", "region": "eu-central"}
-    for query in ("dryRun=true&dryRun=false", "dryRun=true&dryRun=true", "dryRun=%74rue&dryRun=true"):
-        assert api.post(f"/v1/projects?{query}", token, json_body=body).status == 400
-
-
-def test_false_is_a_real_request_and_an_encoded_true_is_a_dry_run(api: Api, world: World):
-    token = world.company().owner.token
-    body = {"name": "Shop", "region": "eu-central"}
-    assert api.post("/v1/projects?%64ryRun=%74rue", token, json_body=body).headers["dry-run"] == "true"
+    assert api.post("/v1/projects?%64ryRun=%74rue", token, json_body=SHOP).headers["dry-run"] == "true"
     assert api.get("/v1/projects", token).data == []
-    assert "dry-run" not in api.post("/v1/projects?dryRun=false", token, json_body=body).headers
+    assert "dry-run" not in api.post("/v1/projects?dryRun=false", token, json_body=SHOP).headers
     assert len(api.get("/v1/projects", token).data) == 1
 
 
-def test_a_page_ignores_the_parameter(api: Api, world: World):
+def test_a_page_ignores_the_parameter(api, world):
     browser = Browser(api).signed_in(world.person().user_id)
     secret = browser.secret
     reply = browser.forge("/sign-out?dryRun=true")
@@ -233,7 +227,7 @@ OTHERS = [
 
 
 @each("operation", OTHERS, ids=lambda operation: operation.name)
-def test_operations_without_dry_runs_refuse_the_parameter(operation: Operation, api: Api, world: World):
+def test_operations_without_dry_runs_refuse_the_parameter(operation, api, world):
     company = world.company()
     query = f"{'&' if '?' in address(operation, company.organization_id) else '?'}dryRun=true"
     reply = send_valid(api, operation, company.owner.token, company.organization_id, query)

@@ -7,9 +7,7 @@ from urllib.parse import urlsplit
 from controlplane.platform.core.errors import CATALOG
 from controlplane.platform.http.envelope import HINTS
 from scripts.openapi.texts import DOCUMENT
-from tests.support.api import Api
 from tests.support.each import each
-from tests.support.world import World
 
 DEVICE = {"clientId": "assent-cli", "codeChallenge": "a" * 43, "codeChallengeMethod": "S256"}
 UNKNOWN_REGION = "region: there is no such region. Use one of these: eu-central, eu-west, us-east."
@@ -23,7 +21,7 @@ def test_every_code_of_the_document_has_a_hint():
 
 
 @each("code", CATALOG)
-def test_the_page_of_errors_has_every_code(code: str, api: Api):
+def test_the_page_of_errors_has_every_code(code, api):
     address = urlsplit(api.get("/v1/projects").guidance["docsUrl"])
     assert re.search(rf'<section id="{code}">', api.get(address.path).text)
     shown = api.get(address.path, headers={"Accept": "text/markdown"})
@@ -31,7 +29,7 @@ def test_the_page_of_errors_has_every_code(code: str, api: Api):
     assert f"\n## {code}\n" in shown.text
 
 
-def test_of_several_problems_the_first_has_the_guidance(api: Api, world: World):
+def test_of_several_problems_the_first_has_the_guidance(api, world):
     reply = api.post("/v1/projects", world.key(world.company()), json_body={})
     first, *others = reply.body["error"]["details"]
     page = "https://api.assent.test/docs/errors#INVALID_PAYLOAD"
@@ -59,8 +57,6 @@ def test_of_several_problems_the_first_has_the_guidance(api: Api, world: World):
         ),
     ],
 )
-def test_a_mistyped_name_is_told_the_known_one(
-    path: str, body: dict[str, object], message: str, api: Api, world: World
-):
+def test_a_mistyped_name_is_told_the_known_one(path, body, message, api, world):
     reply = api.post(path, world.company().owner.token, json_body=body)
     assert (reply.status, reply.error["message"]) == (400, message)

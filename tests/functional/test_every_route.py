@@ -2,20 +2,24 @@
 
 import json
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import count
 from urllib.parse import quote, unquote
 
+import pytest
+
 from controlplane.access.access import Requires, UserTokenRequired
 from controlplane.platform.core import ids, tokens
 from controlplane.platform.core.scopes import API_KEY_SCOPES, SCOPES
-from controlplane.platform.http.route import EVERY_PATH, ControlRoute
+from controlplane.platform.http.route import EVERY_PATH
 from dashboard.other_addresses import show_nothing
 from local.gateway import Request
 from tests.support.api import FORM, Api
 from tests.support.each import each
 from tests.support.logs import captured_logs
 from tests.support.operations import Operation, operations
+from tests.support.reply import Reply
 from tests.support.valid_requests import valid_body
 from tests.support.world import Company, World, table_dump, uncounted
 
@@ -172,58 +176,36 @@ def test_every_required_scope_exists():
     assert {required(operation).scope for operation in SCOPED} <= set(SCOPES)
 
 
-def test_every_operation_has_a_unique_id_and_a_description():
-    found = [operation.route.operation_id for operation in operations()]
-    assert len(set(found) - {None}) == len({operation.route.path + operation.method for operation in operations()})
-    for operation in operations():
-        assert isinstance(operation.route, ControlRoute)
-        assert operation.route.description, operation.name
-        assert operation.route.return_type is not None, operation.name
-
-
 @each("operation", PROTECTED, ids=_named)
 class TestAnonymous:
-    def test_without_a_credential_returns_401_and_writes_nothing(self, operation: Operation, api: Api, world: World):
+    def test_without_a_credential_returns_401_before_reading_the_body_and_writes_nothing(self, operation, api, world):
         company = world.company()
         before = table_dump()
-        assert send(api, operation, None, company.organization_id).code == "UNAUTHORIZED"
+        reply = send(api, operation, None, company.organization_id)
+        assert (reply.code, reply.challenge) == ("UNAUTHORIZED", "Bearer")
+        path = address(operation, company.organization_id)
+        assert api.call(operation.method, path, raw_body=b"{").code == "UNAUTHORIZED"
         assert table_dump() == before
 
-    def test_unknown_credentials_return_the_401_of_no_credential(self, operation: Operation, api: Api, world: World):
-        company = world.company()
+    def test_unknown_incomplete_and_expired_credentials_return_401(self, operation, api, world, now):
+        company, invalid = world.company(), 'Bearer error="invalid_token"'
         anonymous = send(api, operation, None, company.organization_id)
         for token in ("", "garbage", tokens.mint("assent"), tokens.mint("assent_at")):
             refused = send(api, operation, token, company.organization_id)
-            assert refused.status == 401
-            assert refused.text == anonymous.text
-            assert refused.challenge == ('Bearer error="invalid_token"' if token else "Bearer")
-        assert anonymous.challenge == "Bearer"
-
-    def test_a_wrong_checksum_returns_a_401_that_says_so(self, operation: Operation, api: Api, world: World):
-        company = world.company()
+            assert (refused.status, refused.text) == (401, anonymous.text)
+            assert refused.challenge == (invalid if token else "Bearer")
         for token in ("assent_short", "assent_at_" + "A" * 36, "assent_" + "z" * 36):
             refused = send(api, operation, token, company.organization_id)
-            assert (refused.status, refused.code) == (401, "UNAUTHORIZED")
+            assert (refused.status, refused.code, refused.challenge) == (401, "UNAUTHORIZED", invalid)
             assert refused.error["details"] == {"reason": "incomplete_credential"}
-            assert refused.challenge == 'Bearer error="invalid_token"'
-
-    def test_an_expired_token_is_refused(self, operation: Operation, api: Api, world: World, now):
-        company = world.company()
         now.advance(3_601)
         refused = send(api, operation, company.owner.token, company.organization_id)
-        assert (refused.code, refused.challenge) == ("UNAUTHORIZED", 'Bearer error="invalid_token"')
-
-    def test_returns_401_before_reading_the_body(self, operation: Operation, api: Api, world: World):
-        company = world.company()
-        path = address(operation, company.organization_id)
-        assert api.call(operation.method, path, raw_body=b"{").code == "UNAUTHORIZED"
+        assert (refused.code, refused.challenge) == ("UNAUTHORIZED", invalid)
 
 
 @each("operation", SCOPED, ids=_named)
 class TestScope:
-    def test_a_token_with_every_other_scope_is_refused_with_the_missing_one(
-        self, operation: Operation, api: Api, world: World
-    ):
+    def test_a_token_with_every_other_scope_is_refused_with_the_missing_one(self, operation, api, world):
         company = world.company()
         scope = required(operation).scope
         token = world.token(company.owner.user_id, sorted(set(SCOPES) - {scope, required(operation).or_scope}))
@@ -233,7 +215,7 @@ class TestScope:
         assert reply.error["details"] == {"requiredScope": scope}
         assert reply.challenge == f'Bearer error="insufficient_scope", scope="{scope}"'
 
-    def test_an_api_key_is_limited_to_its_scopes(self, operation: Operation, api: Api, world: World):
+    def test_an_api_key_is_limited_to_its_scopes(self, operation, api, world):
         company = world.company()
         reply = send(api, operation, world.key(company), company.organization_id)
         assert (reply.body.get("error", {}).get("code") == "INSUFFICIENT_SCOPE") is (
@@ -256,13 +238,13 @@ _FIXED_SCOPES = {
 
 
 @each("scope", sorted(_FIXED_SCOPES))
-def test_a_scope_allows_what_its_description_says(scope: str):
+def test_a_scope_allows_what_its_description_says(scope):
     assert {it.name for it in SCOPED if required(it).scope == scope} == _FIXED_SCOPES[scope]
 
 
 @each("operation", PERSONAL, ids=_named)
 class TestPerson:
-    def test_an_api_key_with_the_scope_is_told_to_use_a_user_token(self, operation: Operation, api: Api, world: World):
+    def test_an_api_key_with_the_scope_is_told_to_use_a_user_token(self, operation, api, world):
         company = world.company()
         reply = send(api, operation, world.key(company), company.organization_id)
         assert (reply.status, reply.code) == (403, "FORBIDDEN")
@@ -271,7 +253,7 @@ class TestPerson:
 
 @each("operation", PROTECTED, ids=_named)
 class TestRate:
-    def test_responses_to_known_callers_contain_the_rate_limit(self, operation: Operation, api: Api, world: World, now):
+    def test_responses_to_known_callers_contain_the_rate_limit(self, operation, api, world, now):
         company = world.company()
         reply = send(api, operation, company.owner.token, company.organization_id)
         assert reply.headers["x-ratelimit-limit"] == "600"
@@ -287,9 +269,7 @@ def _as_stranger(world: World) -> tuple[Company, str, str]:
 
 @each("operation", BY_QUERY, ids=_named)
 class TestAnotherOrganizationByQuery:
-    def test_another_or_an_unknown_organization_returns_the_same_403(
-        self, operation: Operation, api: Api, world: World
-    ):
+    def test_another_or_an_unknown_organization_returns_the_same_403(self, operation, api, world):
         company, person, key = _as_stranger(world)
         texts = set()
         for named in (company.organization_id, ids.new_root(ids.ORGANIZATION), "nonsense", "ORG#x"):
@@ -299,7 +279,7 @@ class TestAnotherOrganizationByQuery:
                 texts.add(reply.text)
         assert len(texts) == 1
 
-    def test_a_user_of_several_organizations_must_name_one(self, operation: Operation, api: Api, world: World):
+    def test_a_user_of_several_organizations_must_name_one(self, operation, api, world):
         company = world.company()
         world.company(owner=company.owner)
         world.clear_default(company.owner)
@@ -307,14 +287,14 @@ class TestAnotherOrganizationByQuery:
         assert reply.code == "INVALID_PAYLOAD"
         assert reply.error["details"][0]["path"] == ["organizationId"]
 
-    def test_a_former_member_is_refused_at_once(self, operation: Operation, api: Api, world: World):
+    def test_a_former_member_is_refused_at_once(self, operation, api, world):
         company = world.company()
         person = world.member(company, "owner")
         world.leave(company, person)
         query = f"?organizationId={company.organization_id}"
         assert send_valid(api, operation, person.token, company.organization_id, query).code == "FORBIDDEN"
 
-    def test_a_repeated_organization_parameter_is_refused(self, operation: Operation, api: Api, world: World):
+    def test_a_repeated_organization_parameter_is_refused(self, operation, api, world):
         company = world.company()
         organization_id = company.organization_id
         query = f"?organizationId={organization_id}&organizationId={organization_id}"
@@ -323,9 +303,7 @@ class TestAnotherOrganizationByQuery:
 
 @each("operation", BY_PATH + BY_ID, ids=_named)
 class TestAnotherOrganizationById:
-    def test_another_organizations_id_looks_exactly_like_an_unknown_one(
-        self, operation: Operation, api: Api, world: World
-    ):
+    def test_another_organizations_id_looks_exactly_like_an_unknown_one(self, operation, api, world):
         company, person, key = _as_stranger(world)
         mine = api.get("/v1/me", person).data["activeOrganizationId"]
         callers = (person, key) if required(operation).scope in API_KEY_SCOPES else (person,)
@@ -339,7 +317,7 @@ class TestAnotherOrganizationById:
         assert {reply.status for reply in replies} == {404}
         assert len({reply.text for reply in replies}) == 1
 
-    def test_a_malformed_id_returns_404(self, operation: Operation, api: Api, world: World):
+    def test_a_malformed_id_returns_404(self, operation, api, world):
         token = world.company().owner.token
         resource = required(operation).resource
         parameter = resource.parameter if resource else "organizationId"
@@ -351,63 +329,65 @@ class TestAnotherOrganizationById:
             assert api.call(operation.method, path, token, json_body=body).code == "NOT_FOUND", named
 
 
-@each("operation", WITH_BODY, ids=_named)
-class TestHostileBody:
-    def test_a_hostile_body_returns_400_and_changes_only_the_counter(
-        self, operation: Operation, api: Api, world: World
-    ):
+type Send = Callable[..., Reply]
+
+
+@pytest.fixture
+def sender(api, world):
+    """Returns a function that sends to an operation: as an owner or, if it is public, each time from a new address."""
+
+    def to(operation: Operation) -> Send:
+        if operation in ANONYMOUS:
+            return lambda **sent: _another(api).post(operation.path, **sent)
         company = world.company()
         path = address(operation, company.organization_id)
+        return lambda **sent: api.call(operation.method, path, company.owner.token, **sent)
+
+    return to
+
+
+@each("operation", [*WITH_BODY, *ANONYMOUS], ids=_named)
+class TestHostileBody:
+    def test_a_hostile_body_returns_400_and_changes_only_the_counter(self, operation, sender):
+        send = sender(operation)
         before = uncounted()
         for name, body in HOSTILE_BODIES.items():
-            reply = api.call(operation.method, path, company.owner.token, raw_body=body)
+            reply = send(raw_body=body)
             assert (reply.status, reply.code) == (400, "INVALID_PAYLOAD"), name
         assert uncounted() == before
 
-    def test_fields_of_the_wrong_type_never_cause_a_500(self, operation: Operation, api: Api, world: World):
-        company = world.company()
-        path = address(operation, company.organization_id)
-        for value in (None, True, 1, -1.5, "", " ", [], {}, "x" * 100_000, ["a"], {"a": 1}):
+    def test_fields_of_the_wrong_type_never_cause_a_500(self, operation, sender):
+        send = sender(operation)
+        for value in (None, True, 1, -1.5, "", " ", [], {}, "x" * 100_000, ["a"], {"a": 1}, "\u202e"):
             for name in valid_body(operation):
-                body = {**valid_body(operation), name: value}
-                reply = api.call(operation.method, path, company.owner.token, json_body=body)
+                reply = send(json_body={**valid_body(operation), name: value})
                 assert reply.status < 500, (name, value)
                 assert reply.status != 422, (name, value)
 
-    def test_over_one_mebibyte_returns_413_without_a_credential_too(self, operation: Operation, api: Api, world: World):
-        company = world.company()
-        path = address(operation, company.organization_id)
+    def test_over_one_mebibyte_returns_413_without_a_credential_too(self, operation, sender, api, world):
         body = json.dumps({"name": "x" * 1_048_576}).encode()
-        assert api.call(operation.method, path, company.owner.token, raw_body=body).code == "PAYLOAD_TOO_LARGE"
+        assert sender(operation)(raw_body=body).code == "PAYLOAD_TOO_LARGE"
+        path = address(operation, world.company().organization_id)
+        before = table_dump()
         assert api.call(operation.method, path, raw_body=body).code == "PAYLOAD_TOO_LARGE"
+        assert table_dump() == before
 
-    @each("media_type", ["text/plain", "application/xml", "application/x-www-form-urlencoded"])
-    def test_another_media_type_returns_415(self, operation: Operation, media_type: str, api: Api, world: World):
-        company = world.company()
-        path = address(operation, company.organization_id)
-        headers = {"Content-Type": media_type}
-        reply = api.call(operation.method, path, company.owner.token, raw_body=b"name=a", headers=headers)
-        assert (reply.status, reply.code) == (415, "INVALID_PAYLOAD")
-
-    def test_a_body_without_a_media_type_returns_415_with_the_one_to_send(
-        self, operation: Operation, api: Api, world: World
-    ):
-        company = world.company()
-        path = address(operation, company.organization_id)
-        body = json.dumps(valid_body(operation)).encode()
-        request = Request(operation.method, path, [("Authorization", f"Bearer {company.owner.token}")], body)
-        reply = api.send(request)
+    def test_another_media_type_or_none_returns_415_with_the_one_to_send(self, operation, sender, api, world):
+        form = [] if operation in ANONYMOUS else [FORM]
+        for media_type in ("text/plain", "application/xml", "multipart/form-data; boundary=x", *form):
+            reply = sender(operation)(raw_body=b"name=a", headers={"Content-Type": media_type})
+            assert (reply.status, reply.code) == (415, "INVALID_PAYLOAD")
+        company, body = world.company(), json.dumps(valid_body(operation)).encode()
+        headers = [] if operation in ANONYMOUS else [("Authorization", f"Bearer {company.owner.token}")]
+        reply = api.send(Request(operation.method, address(operation, company.organization_id), headers, body))
         assert (reply.status, reply.code) == (415, "INVALID_PAYLOAD")
         assert "application/json" in reply.error["message"]
         assert reply.error["details"][0]["code"] == "unsupported_media_type"
 
-    def test_compressed_json_returns_415(self, operation: Operation, api: Api, world: World):
-        company = world.company()
-        path = address(operation, company.organization_id)
+    def test_compressed_json_returns_415(self, operation, sender):
         body = json.dumps(valid_body(operation)).encode()
         for encoding in ("gzip", "identity, gzip"):
-            headers = {"Content-Encoding": encoding}
-            reply = api.call(operation.method, path, company.owner.token, raw_body=body, headers=headers)
+            reply = sender(operation)(raw_body=body, headers={"Content-Encoding": encoding})
             assert (reply.status, reply.code) == (415, "INVALID_PAYLOAD")
             assert "Content-Encoding" in reply.error["message"]
 
@@ -426,49 +406,18 @@ HOSTILE_FORMS = {
 
 
 @each("operation", ANONYMOUS, ids=_named)
-class TestAnonymousHostileBody:
-    @each("body", HOSTILE_BODIES.values(), ids=HOSTILE_BODIES)
-    def test_an_anonymous_hostile_body_returns_400_and_changes_only_the_counter(
-        self, operation: Operation, body: bytes, api: Api
-    ):
-        reply = _another(api).post(operation.path, raw_body=body)
-        assert (reply.status, reply.code) == (400, "INVALID_PAYLOAD")
+class TestForm:
+    def test_a_hostile_form_returns_400(self, operation, api):
+        for name, body in HOSTILE_FORMS.items():
+            reply = _another(api).post(operation.path, raw_body=body, headers={"Content-Type": FORM})
+            assert (reply.status, reply.body["error"]) == (400, "invalid_request"), name
         assert uncounted() == []
 
-    @each("body", HOSTILE_FORMS.values(), ids=HOSTILE_FORMS)
-    def test_an_anonymous_hostile_form_returns_400(self, operation: Operation, body: bytes, api: Api):
-        reply = _another(api).post(operation.path, raw_body=body, headers={"Content-Type": FORM})
-        assert reply.status == 400
-        assert reply.body["error"] == "invalid_request"
-        assert uncounted() == []
-
-    @each("value", [None, True, 1, -1.5, "", " ", [], {}, "x" * 100_000, ["a"], {"a": 1}, "\u202e"])
-    def test_anonymous_fields_of_the_wrong_type_never_cause_a_500(self, operation: Operation, value: object, api: Api):
-        caller = _another(api)
-        for name in valid_body(operation):
-            reply = caller.post(operation.path, json_body={**valid_body(operation), name: value})
-            assert reply.status in {200, 201, 400, 401}
-
-    def test_an_anonymous_request_without_a_body_returns_400(self, operation: Operation, api: Api):
+    def test_a_request_without_a_body_and_a_compressed_or_large_form_is_refused(self, operation, api):
+        large, before = b"client_id=" + b"x" * 1_048_576, table_dump()
+        assert api.post(operation.path, raw_body=large, headers={"Content-Type": FORM}).status == 413
+        assert table_dump() == before
         assert api.post(operation.path).code == "INVALID_PAYLOAD"
-
-    def test_an_anonymous_body_over_one_mebibyte_returns_413_and_is_not_counted(self, operation: Operation, api: Api):
-        body = b"client_id=" + b"x" * 1_048_576
-        assert api.post(operation.path, raw_body=body).code == "PAYLOAD_TOO_LARGE"
-        assert api.post(operation.path, raw_body=body, headers={"Content-Type": FORM}).status == 413
-        assert table_dump() == []
-
-    @each("media_type", ["text/plain", "application/xml", "multipart/form-data; boundary=x"])
-    def test_an_anonymous_body_of_another_media_type_returns_415(self, operation: Operation, media_type: str, api: Api):
-        reply = api.post(operation.path, raw_body=b"client_id=a", headers={"Content-Type": media_type})
-        assert (reply.status, reply.code) == (415, "INVALID_PAYLOAD")
-
-    def test_an_anonymous_body_without_a_media_type_returns_415(self, operation: Operation, api: Api):
-        body = json.dumps(valid_body(operation)).encode()
-        reply = api.send(Request("POST", operation.path, [], body))
-        assert (reply.status, reply.code) == (415, "INVALID_PAYLOAD")
-
-    def test_a_compressed_form_is_refused(self, operation: Operation, api: Api):
         headers = {"Content-Type": FORM, "Content-Encoding": "gzip"}
         assert api.post(operation.path, raw_body=b"\x1f\x8b", headers=headers).status == 400
 
@@ -481,11 +430,11 @@ def _another(api: Api) -> Api:
 
 @each("operation", operations(), ids=_named)
 class TestPath:
-    def test_a_trailing_slash_is_another_path(self, operation: Operation, api: Api):
+    def test_a_trailing_slash_is_another_path(self, operation, api):
         reply = api.call(operation.method, re.sub(r"\{\w+\}", "x", operation.path) + "/")
         assert (reply.status, reply.code) == (404, "NOT_FOUND")
 
-    def test_another_method_returns_405_with_the_allowed_ones(self, operation: Operation, api: Api):
+    def test_another_method_returns_405_with_the_allowed_ones(self, operation, api):
         path = re.sub(r"\{\w+\}", "x", operation.path)
         others = [it for it in operations() if it.group == operation.group]
         here = {it.method for it in others if re.fullmatch(re.sub(r"\{\w+\}", "[^/]+", it.path), path)}
@@ -508,9 +457,7 @@ _OF_ONE_REQUEST = {"x-request-id", "x-amzn-requestid", "x-ratelimit-remaining"}
 @each("operation", [operation for operation in operations() if operation.method == "GET"], ids=_named)
 class TestHead:
     @each("token", [None, "assent_short", "owner"])
-    def test_head_is_the_response_to_get_without_its_body(
-        self, operation: Operation, token: str | None, api: Api, world: World
-    ):
+    def test_head_is_the_response_to_get_without_its_body(self, operation, token, api, world):
         company = world.company()
         path = address(operation, company.organization_id)
         path = path.replace("{", "").replace("}", "")
@@ -525,19 +472,19 @@ class TestHead:
         assert counted in ([None, None], ["599", "598"])
 
 
-def test_head_of_a_path_without_get_returns_405(api: Api, world: World):
+def test_head_of_a_path_without_get_returns_405(api, world):
     reply = api.call("HEAD", "/v1/feedback", world.company().owner.token)
     assert (reply.status, reply.headers["allow"], reply.text) == (405, "POST", "")
 
 
-def test_head_is_logged_as_such(api: Api):
+def test_head_is_logged_as_such(api):
     with captured_logs() as written:
         api.call("HEAD", "/v1/regions")
     line = json.loads(written.getvalue().splitlines()[0])
     assert (line["operation"], line["method"], line["status"]) == ("GET /v1/regions", "HEAD", 200)
 
 
-def test_an_unknown_path_returns_404_before_anything_else(api: Api):
+def test_an_unknown_path_returns_404_before_anything_else(api):
     assert api.post("/v1/nowhere", "garbage", raw_body=b"x" * 2_000_000).code == "NOT_FOUND"
 
 
@@ -550,20 +497,20 @@ _LIMITS = ("0", "101", "-1", "+5", "5_0", " 5", "5 ", "5.0", "1e1", "\u0665", ""
     ids=_named,
 )
 class TestList:
-    def test_a_limit_outside_1_to_100_returns_400(self, operation: Operation, api: Api, world: World):
+    def test_a_limit_outside_1_to_100_returns_400(self, operation, api, world):
         token = world.company().owner.token
         for limit in _LIMITS:
             reply = api.get(f"{operation.path}?limit={quote(limit)}", token)
             assert (reply.status, reply.code) == (400, "INVALID_PAYLOAD"), limit
             assert reply.error["details"][0]["path"] == ["limit"], limit
 
-    def test_a_forged_cursor_returns_400(self, operation: Operation, api: Api, world: World):
+    def test_a_forged_cursor_returns_400(self, operation, api, world):
         token = world.company().owner.token
         for cursor in ("x", "AAAA", "%00", "%F0%9F%92%A9", "A" * 900, "A" * 5_000, "="):
             reply = api.get(f"{operation.path}?cursor={cursor}", token)
             assert (reply.status, reply.code) == (400, "INVALID_PAYLOAD"), cursor
 
-    def test_the_limit_is_optional(self, operation: Operation, api: Api, world: World):
+    def test_the_limit_is_optional(self, operation, api, world):
         reply = api.get(operation.path, world.company().owner.token)
         assert reply.status == 200
         assert reply.body["pagination"] == {"nextCursor": None, "hasMore": False}

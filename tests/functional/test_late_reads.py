@@ -8,7 +8,6 @@ from controlplane.api_keys import store as api_keys
 from controlplane.api_keys.items import ApiKeyItem
 from controlplane.billing import store as billing
 from controlplane.erasure import deletions
-from controlplane.findings import inbox
 from controlplane.organizations import invitations, invitees
 from controlplane.organizations import store as organizations
 from controlplane.people import credential_index, identities, revocations
@@ -17,10 +16,9 @@ from controlplane.people.identities import Subject
 from controlplane.platform.core import ids
 from controlplane.platform.core.ids import InvitationId, KeyId, MemberId
 from controlplane.platform.core.plans import KEYS_IN_GRACE_PER_ORGANIZATION
-from controlplane.platform.table import keys
-from controlplane.platform.table.table import Delete, Put, Table, table
+from controlplane.platform.table.table import Table, table
 from tests.support.api import Api
-from tests.support.lagging import EVERYTHING, deciding, late_by, settle
+from tests.support.lagging import EVERYTHING, deciding, late_by
 from tests.support.mutants import mutant
 from tests.support.table import PREPARED, own_table
 from tests.support.world import World, get_profile
@@ -269,76 +267,3 @@ class TestDecisions:
             with mutant(function, *change):
                 noticed = any(fails(story, bound) for bound in (1, 2, EVERYTHING))
             assert noticed, f"{function.__qualname__} may read late: {story.__name__} doesn't notice"
-
-
-class TestTheTable:
-    """Checks what the lagging table does, without which the tests above prove nothing."""
-
-    def _stored(self, key: keys.Key, value: str) -> dict[str, Any]:
-        return {**key._asdict(), "value": value}
-
-    def _read(self, key: keys.Key) -> str | None:
-        with mutant(Table.get, *CONSISTENT):
-            item = table.get(key)
-        return item["value"] if item else None
-
-    def test_a_late_read_misses_as_many_writes_as_the_bound_allows(self):
-        key = keys.Key("A", "A")
-
-        def story() -> None:
-            seen = []
-            for value in "abc":
-                table.put(Put(self._stored(key, value)), PREPARED)
-                seen.append(self._read(key))
-            table.transact({"put": Put(self._stored(key, "d"))}, PREPARED)
-            seen.append(self._read(key))
-            table.delete(Delete(key), PREPARED)
-            table.put_all([self._stored(keys.Key("B", "B"), "x")], PREPARED)
-            seen.append(self._read(key))
-            table.delete_all([keys.Key("B", "B")], PREPARED)
-            assert seen == [None, None, "a", "b", "d"]
-            assert self._read(key) is None
-            assert table.get(key) is None
-
-        on_a_late_table(2, story)
-
-    def test_a_late_read_sees_what_is_a_second_old_or_settled(self, now):
-        key = keys.Key("A", "A")
-
-        def story() -> None:
-            table.put(Put(self._stored(key, "a")), PREPARED)
-            now.advance(1)
-            table.put(Put(self._stored(key, "b")), PREPARED)
-            assert self._read(key) == "a"
-            settle()
-            assert self._read(key) == "b"
-
-        on_a_late_table(EVERYTHING, story)
-
-    def test_an_index_is_late_where_something_is_decided(self, world: World):
-        def story() -> None:
-            company = world.company()
-            world.finding(company)
-
-            def listed() -> int:
-                return len(inbox.list_items(company.organization_id, "open", 10, None).items)
-
-            with deciding():
-                assert listed() == 0
-            with deciding("GET"):
-                assert listed() == 1
-            assert listed() == 1
-
-        on_a_late_table(EVERYTHING, story)
-
-    def test_a_batch_is_late_in_the_callers_words(self):
-        key = keys.Key("A", "A")
-
-        def story() -> None:
-            table.put(Put(self._stored(key, "a")), PREPARED)
-            with mutant(Table.batch_get, *CONSISTENT_BATCH):
-                assert table.batch_get([key]) == [None]
-                settle()
-                assert table.batch_get([key]) == [self._stored(key, "a")]
-
-        on_a_late_table(EVERYTHING, story)

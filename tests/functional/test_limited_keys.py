@@ -126,12 +126,12 @@ def _items_of_the_other(place: Organization) -> list[dict[str, Any]]:
 
 
 @pytest.fixture
-def place(world: World) -> Organization:
+def place(world):
     return Organization(world)
 
 
 @each("operation", OPERATIONS, ids=_named, around=restored)
-def test_another_project_is_neither_shown_nor_changed(operation: tuple[str, str], api: Api, place: Organization):
+def test_another_project_is_neither_shown_nor_changed(operation, api, place):
     before = _items_of_the_other(place)
     reply = call(api, place, operation, place.other)
     sent = json.dumps([reply.status, dict(reply.headers), reply.body if isinstance(reply.body, dict) else reply.text])
@@ -144,9 +144,7 @@ def test_another_project_is_neither_shown_nor_changed(operation: tuple[str, str]
 
 
 @each("operation", BY_KEY, ids=_named, around=restored)
-def test_an_operation_on_its_own_project_works_or_concerns_all_projects(
-    operation: tuple[str, str], api: Api, place: Organization
-):
+def test_an_operation_on_its_own_project_works_or_concerns_all_projects(operation, api, place):
     reply = call(api, place, operation, place.own)
     declared = _requirements(operation).keeps_to_projects
     assert (reply.status < 300) is declared, reply.text
@@ -160,7 +158,7 @@ def _requirements(operation: tuple[str, str]) -> Any:
     return found.requires
 
 
-def test_the_404_of_another_project_is_the_one_of_an_unknown_id(api: Api, world: World):
+def test_the_404_of_another_project_is_the_one_of_an_unknown_id(api, world):
     place = Organization(world)
     unknown = f"prj_{place.company.organization_id[4:]}{'0' * 18}"
     for path in ("/v1/projects/{}", "/v1/projects/{}/consent", "/v1/projects/{}/vendors"):
@@ -169,7 +167,7 @@ def test_the_404_of_another_project_is_the_one_of_an_unknown_id(api: Api, world:
         assert replies[0].status == 404
 
 
-def test_nothing_of_another_organization_is_read_for_a_key(api: Api, world: World):
+def test_nothing_of_another_organization_is_read_for_a_key(api, world):
     other = Organization(world)
     key = world.key(world.company())
     with recorded_calls() as calls:
@@ -177,7 +175,7 @@ def test_nothing_of_another_organization_is_read_for_a_key(api: Api, world: Worl
     assert other.company.organization_id.removeprefix("org_") not in str([call.parameters for call in calls])
 
 
-def test_lists_have_only_what_belongs_to_the_projects(api: Api, world: World, now):
+def test_lists_have_only_what_belongs_to_the_projects(api, world, now):
     place = Organization(world)
     key = place.key.secret
     assert [it["projectId"] for it in api.get("/v1/projects", key).data] == [place.own.project_id]
@@ -185,7 +183,7 @@ def test_lists_have_only_what_belongs_to_the_projects(api: Api, world: World, no
     assert api.get("/v1/inbox?status=resolved", key).data == []
 
 
-def test_pages_of_limited_lists_have_each_item_once(api: Api, world: World, now):
+def test_pages_of_limited_lists_have_each_item_once(api, world, now):
     place = Organization(world)
     company = place.company
     made = [place.own]
@@ -220,14 +218,14 @@ def _ids_of(api: Api, path: str, key: str, name: str) -> list[str]:
     return found
 
 
-def test_me_says_what_the_key_is_limited_to(api: Api, world: World):
+def test_me_says_what_the_key_is_limited_to(api, world):
     place = Organization(world)
     me = api.get("/v1/me", place.key.secret).data
     assert me["principal"]["projectIds"] == [place.own.project_id]
     assert me["scopes"] == [*API_KEY_SCOPES]
 
 
-def test_a_deleted_project_does_not_exist_for_the_key(api: Api, world: World):
+def test_a_deleted_project_does_not_exist_for_the_key(api, world):
     place = Organization(world)
     projects.delete_project(place.own, None)
     assert api.get(f"/v1/projects/{place.own.project_id}", place.key.secret).status == 404

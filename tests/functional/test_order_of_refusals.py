@@ -16,7 +16,6 @@ from controlplane.platform.core.settings import settings
 from tests.support.api import FORM, Api
 from tests.support.browser import Browser
 from tests.support.valid_requests import OPERATIONS, valid_body
-from tests.support.world import World
 
 TOO_LARGE = b"{" + b"x" * 1_048_576
 
@@ -56,12 +55,12 @@ def _correct_the_body(request: Request, valid: dict[str, str]) -> None:
     request.body = json.dumps(valid).encode()
 
 
-def test_a_router_refuses_first(api: Api):
+def test_a_router_refuses_first(api):
     assert Request(api, "POST", "/v1/nothing").refusal() == (404, "NOT_FOUND")
     assert Request(api, "DELETE", "/v1/projects").refusal() == (405, "INVALID_PAYLOAD")
 
 
-def test_a_user_token(api: Api, world: World, monkeypatch: pytest.MonkeyPatch, now):
+def test_a_user_token(api, world, monkeypatch, now):
     _limit(monkeypatch, requests_per_minute_user=1)
     company, other = world.company(), world.company()
     person = world.member(company, "member")
@@ -82,7 +81,7 @@ def test_a_user_token(api: Api, world: World, monkeypatch: pytest.MonkeyPatch, n
     assert request.refusal() == (403, "FORBIDDEN")
 
 
-def test_an_api_key(api: Api, world: World, monkeypatch: pytest.MonkeyPatch, now):
+def test_an_api_key(api, world, monkeypatch, now):
     company = world.company()
     secret = world.key(company)
     billing.change_plan(company.organization_id, "free")
@@ -99,7 +98,7 @@ def test_an_api_key(api: Api, world: World, monkeypatch: pytest.MonkeyPatch, now
     assert request.refusal() == (403, "INSUFFICIENT_SCOPE")
 
 
-def test_no_credential(api: Api, monkeypatch: pytest.MonkeyPatch, now):
+def test_no_credential(api, monkeypatch, now):
     _limit(monkeypatch, device_authorization_enabled=False)
     request = Request(api, "POST", "/v1/auth/device/code")
     assert request.refusal() == (404, "NOT_FOUND")
@@ -112,7 +111,7 @@ def test_no_credential(api: Api, monkeypatch: pytest.MonkeyPatch, now):
     assert request.refusal()[0] == 400
 
 
-def test_a_session(api: Api, world: World, monkeypatch: pytest.MonkeyPatch, now):
+def test_a_session(api, world, monkeypatch, now):
     _limit(monkeypatch, requests_per_minute_user=1)
     person = world.person()
     browser = Browser(api).signed_in(person.user_id)
@@ -136,7 +135,7 @@ def test_a_session(api: Api, world: World, monkeypatch: pytest.MonkeyPatch, now)
     assert request.refusal()[0] == 404
 
 
-def test_a_sign_in_page_counts_the_address_first(api: Api):
+def test_a_sign_in_page_counts_the_address_first(api):
     request = Request(api, "GET", "/signed-out")
     assert request.refusal()[0] == 413
     request.body = b""

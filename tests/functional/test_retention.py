@@ -1,5 +1,7 @@
 """Retention: items past their retention period expire and are reported as expired, and nothing else is."""
 
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -8,20 +10,22 @@ from controlplane.code_host import repositories
 from controlplane.code_host.items import Link, RepositoryItem
 from controlplane.feedback import store as feedback
 from controlplane.findings import inbox, intake, vendors
+from controlplane.findings.items import GithubIssue
 from controlplane.platform.core.ids import InboxItemId
 from controlplane.platform.core.settings import settings
 from controlplane.platform.queues.outbox import new_entry
 from controlplane.platform.table import keys
+from controlplane.platform.table.stored import to_map
 from controlplane.platform.table.table import Delete, table
 from controlplane.projects import store as projects
 from controlplane.scans import findings, reads, unlocks
+from controlplane.scans.findings import FindingItem
 from controlplane.scans.items import ScanItem, work_key
-from local.template import load_template
 from tests.functional.conftest import FakeClock
 from tests.functional.projects.builders import add_audits, add_run, make_project
 from tests.support.api import Api, Reply
 from tests.support.audits import make_issue, make_scan
-from tests.support.calls import before_the_update_of, intercepted
+from tests.support.calls import Call, Proceed, before_the_update_of, intercepted
 from tests.support.cleanup import clean_up, clean_up_failing
 from tests.support.populated_organization import detection
 from tests.support.published import publish_finding
@@ -30,10 +34,11 @@ from tests.support.world import Company, World, table_dump
 
 DAY = 86_400
 ISSUES = [make_issue(number) for number in range(1, 6)]
+ISSUE = GithubIssue(1, "https://github.com/acme/shop/issues/1", "2026-03-04T05:06:07Z")
 
 
 @pytest.fixture
-def company(world: World) -> Company:
+def company(world):
     return world.company()
 
 
@@ -57,31 +62,41 @@ def bearer(company: Company) -> str:
     return World().token(company.owner.user_id)
 
 
-def test_logs_and_backups_have_their_defaults():
-    parameters = load_template()["Parameters"]
-    found = {name: it["Default"] for name, it in parameters.items() if name.endswith("RetentionDays")}
-    assert found == {"LogRetentionDays": 30, "BackupRetentionDays": 35}
-
-
-def later_scan(repository: RepositoryItem, now: FakeClock) -> ScanItem:
+def later_scan(repository: RepositoryItem, now: FakeClock, found: Sequence[FindingItem] = ISSUES[:1]) -> ScanItem:
     """Advances the clock and creates a newer scan."""
     now.advance(1)
-    return make_scan(repository, issues=ISSUES[:1])
+    return make_scan(repository, issues=found)
+
+
+@contextmanager
+def dying_at(scan: ScanItem) -> Iterator[None]:
+    """Kills what updates that scan."""
+
+    def broken(call: Call, proceed: Proceed) -> Any:
+        if call.operation == "UpdateItem" and scan.scan_id.local in str(call.parameters):
+            raise RuntimeError
+        return proceed()
+
+    with intercepted(table.client, broken):
+        yield
 
 
 class TestFindings:
     @pytest.fixture
-    def scan(self, world: World, company: Company, now: FakeClock) -> ScanItem:
+    def repository(self, world, company):
+        return world.connected_repository(company)
+
+    @pytest.fixture
+    def scan(self, repository, now):
         """Returns a superseded scan; the newer one was created a minute later."""
-        repository = world.connected_repository(company)
         first = make_scan(repository, issues=ISSUES)
         now.advance(60)
         make_scan(repository, issues=ISSUES)
         clean_up()
         return first
 
-    def test_findings_of_the_latest_scan_are_kept(self, world: World, company: Company, now: FakeClock, api: Api):
-        scan = make_scan(world.connected_repository(company), issues=ISSUES)
+    def test_findings_of_the_latest_scan_are_kept(self, repository, company, now, api):
+        scan = make_scan(repository, issues=ISSUES)
         clean_up()
         now.advance(1000 * DAY)
         assert clean_up() == 0
@@ -89,41 +104,26 @@ class TestFindings:
         reply = issues(api, company, scan)
         assert (len(reply.data["issues"]), reply.data["expiredCount"], reply.data["findingsExpireAt"]) == (3, 0, None)
 
-    def test_findings_of_a_superseded_scan_expire(self, company: Company, scan: ScanItem, now: FakeClock, api: Api):
-        ends = now.seconds + 90 * DAY
-        assert expiries(keys.scan_pk(scan.scan_id)) == {ends}
+    def test_findings_of_a_superseded_scan_expire_are_reported_as_expired_and_cost_nothing(
+        self, company, scan, world, now, api
+    ):
+        """TTL may run days late: readers compare the expiry with the clock."""
+        assert expiries(keys.scan_pk(scan.scan_id)) == {now.seconds + 90 * DAY}
         before = issues(api, company, scan).data
         assert (len(before["issues"]), before["lockedCount"], before["expiredCount"]) == (3, 2, 0)
-        assert before["findingsExpireAt"] == "2026-06-02T05:07:07.000Z"
-
-    def test_expired_findings_are_reported_as_expired(self, company: Company, scan: ScanItem, now: FakeClock, api: Api):
-        """TTL may run days late: readers compare the expiry with the clock."""
-        now.advance(90 * DAY)
-        assert issues(api, company, scan).data == {
-            "issues": [],
-            "lockedCount": 0,
-            "unlockCredits": None,
-            "expiredCount": 5,
-            "findingsExpireAt": "2026-06-02T05:07:07.000Z",
-        }
-        shown = api.get(f"/v1/code-audit/scans/{scan.scan_id}", bearer(company)).data
-        assert (shown["issueCount"], shown["unlockCredits"]) == (5, None)
-        assert shown["findingsExpireAt"] == "2026-06-02T05:07:07.000Z"
-
-    def test_expired_findings_cost_nothing(
-        self, company: Company, scan: ScanItem, world: World, now: FakeClock, api: Api
-    ):
+        expired = {"findingsExpireAt": "2026-06-02T05:07:07.000Z", "unlockCredits": None}
+        assert before["findingsExpireAt"] == expired["findingsExpireAt"]
         world.credits(company, 100)
         now.advance(90 * DAY)
+        after = issues(api, company, scan).data
+        assert after == {**expired, "issues": [], "lockedCount": 0, "expiredCount": 5}
+        shown = api.get(f"/v1/code-audit/scans/{scan.scan_id}", bearer(company)).data
+        assert {name: shown[name] for name in (*expired, "issueCount")} == {**expired, "issueCount": 5}
         reply = api.post(f"/v1/code-audit/scans/{scan.scan_id}/unlock", bearer(company))
-        assert reply.status == 409
-        assert reply.error["details"]["reason"] == "findings_expired"
+        assert (reply.status, reply.error["details"]["reason"]) == (409, "findings_expired")
         assert api.get("/v1/billing", bearer(company)).data["credits"]["balance"] == 100
 
-    def test_paid_findings_are_kept_while_their_scan_is_the_latest(
-        self, world: World, company: Company, now: FakeClock, api: Api
-    ):
-        repository = world.connected_repository(company)
+    def test_paid_findings_are_kept_while_their_scan_is_the_latest(self, world, company, repository, now, api):
         scan = make_scan(repository, issues=ISSUES)
         world.credits(company, 50)
         unlocks.charge(scan, company.owner.user_id, new_entry("scan-execution", {}))
@@ -133,25 +133,27 @@ class TestFindings:
         clean_up()
         assert expiries(keys.scan_pk(scan.scan_id)) == {now.seconds + 90 * DAY}
 
-    def test_findings_of_another_project_of_the_repository_are_kept(self, world: World, company: Company):
-        repository = world.connected_repository(company)
+    def test_findings_of_another_project_of_the_repository_are_kept(self, company, repository):
         make_scan(repository, issues=ISSUES)
-        other = make_project(company, "Other")
-        link = Link(other.project_id, None, None, False)
+        link = Link(make_project(company, "Other").project_id, None, None, False)
         repositories.unlink_project(repository.repository_id, repository.links[0].project_id)
         make_scan(repositories.link_project(repository.repository_id, link), issues=ISSUES)
         clean_up()
         assert expiries("FINDING#") == {None}
 
-    def test_findings_of_all_earlier_scans_expire_once_there_is_a_period(
-        self, world: World, company: Company, now: FakeClock, monkeypatch: pytest.MonkeyPatch
+    def test_findings_of_all_earlier_scans_expire_once_there_is_a_period_also_after_a_crash(
+        self, repository, now, monkeypatch
     ):
         set_days(monkeypatch, "finding", 0)
-        repository = world.connected_repository(company)
         earlier = [later_scan(repository, now) for _ in range(3)]
         assert clean_up() == 0
         set_days(monkeypatch, "finding", 7)
         last = later_scan(repository, now)
+        with dying_at(earlier[0]):
+            clean_up_failing(1)
+        now.advance(60)
+        with dying_at(earlier[2]), pytest.raises(RuntimeError):
+            findings.expire_superseded(last.scan_id)
         clean_up()
         marks = [reads.get_scan(scan.scan_id).findings_expire_at for scan in (*earlier, last)]
         assert marks == [now.seconds + 7 * DAY] * 3 + [None]
@@ -159,78 +161,26 @@ class TestFindings:
         findings.expire_superseded(newest.scan_id)
         assert None not in {reads.get_scan(scan.scan_id).findings_expire_at for scan in superseded}
 
-    def test_expiry_is_set_again_if_the_sweep_crashed(self, world: World, company: Company, now: FakeClock):
-        repository = world.connected_repository(company)
-        earlier = [later_scan(repository, now) for _ in range(2)]
-        later_scan(repository, now)
-
-        def broken(call: Any, proceed: Any) -> Any:
-            if call.operation == "UpdateItem" and earlier[1].scan_id.local in str(call.parameters):
-                raise RuntimeError
-            return proceed()
-
-        with intercepted(table.client, broken):
-            clean_up_failing(1)
-        now.advance(60)
-        clean_up()
-        assert None not in {reads.get_scan(scan.scan_id).findings_expire_at for scan in earlier}
-
-    def test_a_crash_at_the_oldest_scan_leaves_none_out(
-        self, world: World, company: Company, now: FakeClock, monkeypatch: pytest.MonkeyPatch
-    ):
-        set_days(monkeypatch, "finding", 0)
-        repository = world.connected_repository(company)
-        oldest, older, last = (later_scan(repository, now) for _ in range(3))
-        set_days(monkeypatch, "finding", 7)
-
-        def broken(call: Any, proceed: Any) -> Any:
-            if call.operation == "UpdateItem" and oldest.scan_id.local in str(call.parameters):
-                raise RuntimeError
-            return proceed()
-
-        with intercepted(table.client, broken), pytest.raises(RuntimeError):
-            findings.expire_superseded(last.scan_id)
-        findings.expire_superseded(last.scan_id)
-        assert None not in {reads.get_scan(scan.scan_id).findings_expire_at for scan in (oldest, older)}
-
-    def test_findings_expire_even_if_their_scans_and_they_are_read_in_many_pages(
-        self, world: World, company: Company, now: FakeClock, monkeypatch: pytest.MonkeyPatch
-    ):
+    def test_findings_expire_even_if_their_scans_and_they_are_read_in_many_pages(self, repository, now, monkeypatch):
         monkeypatch.setattr(findings, "_PAGE", 2)
-        repository = world.connected_repository(company)
-        earlier = []
-        for _ in range(3):
-            earlier.append(make_scan(repository, issues=ISSUES))
-            now.advance(1)
-        last = make_scan(repository, issues=ISSUES)
+        *earlier, last = [later_scan(repository, now, ISSUES) for _ in range(4)]
         findings.expire_superseded(last.scan_id)
         ends = now.seconds + 90 * DAY
         assert [expiries(keys.scan_pk(scan.scan_id)) for scan in (*earlier, last)] == [{ends}] * 3 + [{None}]
 
-    def test_a_superseded_scan_that_is_deleted_concurrently_stays_deleted(
-        self, world: World, company: Company, now: FakeClock
-    ):
-        repository = world.connected_repository(company)
+    def test_a_superseded_scan_that_is_deleted_stays_deleted(self, repository, now):
         earlier, later = (later_scan(repository, now) for _ in range(2))
-        with before_the_update_of(
-            table.client, "findingsExpireAt", lambda: table.delete(Delete(earlier.key), PREPARED)
-        ):
+        delete = Delete(earlier.key)
+        with before_the_update_of(table.client, "findingsExpireAt", lambda: table.delete(delete, PREPARED)):
             findings.expire_superseded(later.scan_id)
         assert table.get(earlier.key) is None
-
-    def test_expiring_findings_of_a_missing_scan_is_no_error(self, world: World, company: Company):
-        repository = world.connected_repository(company)
-        scan = make_scan(repository)
-        table.delete_all([work_key(scan.scan_id)], PREPARED)
+        table.delete_all([work_key(later.scan_id)], PREPARED)
         clean_up()
         assert not any(it["pk"]["S"].startswith("DELETIONS") for it in table_dump())
-        findings.expire_superseded(scan.scan_id)
 
 
 class TestResolvedItems:
-    def test_resolved_items_expire_a_year_after_they_were_resolved(
-        self, api: Api, world: World, company: Company, now: FakeClock
-    ):
+    def test_resolved_items_expire_a_year_after_they_were_resolved(self, api, world, company, now):
         item = world.finding(company)
         body = {"status": "resolved", "version": item.version}
         reply = api.patch(f"/v1/inbox/{item.item_id}", company.owner.token, json_body=body)
@@ -241,28 +191,19 @@ class TestResolvedItems:
             assert reply.status == 200
             assert expiries("INBOX#") == {None}
 
-    def test_resolved_items_that_are_found_again_dont_expire(self, world: World, company: Company, now: FakeClock):
-        found = world.discovery(company)
-        item = publish_finding(found)
-        inbox.change_status(item, "resolved", item.version, company.owner.user_id, None)
-        now.advance(60)
-        reopened = publish_finding(found._replace(observed_at="2026-03-04T05:07:00.000Z"))
-        assert reopened.status == "open"
-        assert expiries("INBOX#") == {None}
-
-    def test_resolved_items_keep_their_expiry_if_something_else_changes(
-        self, world: World, company: Company, now: FakeClock
-    ):
+    def test_resolved_items_keep_their_expiry_until_they_are_found_again(self, world, company, now):
         found = world.discovery(company, world.connected_repository(company))
         item = publish_finding(found)
         item = inbox.change_status(item, "resolved", item.version, company.owner.user_id, None)
         ends = now.seconds + 365 * DAY
         now.advance(60)
-        leg = inbox.update_leg(item, "v2", fields={"githubIssue": {"number": 1}}, when="attribute_exists(pk)")
+        leg = inbox.update_leg(item, "v2", fields={"githubIssue": to_map(ISSUE)}, when="attribute_exists(pk)")
         table.update(leg, PREPARED)
         assert expiries("INBOX#") == {ends}
+        assert publish_finding(found._replace(observed_at="2026-03-04T05:07:00.000Z")).status == "open"
+        assert expiries("INBOX#") == {None}
 
-    def test_a_vendors_expired_item_doesnt_prevent_a_decision(self, company: Company):
+    def test_a_vendors_expired_item_doesnt_prevent_a_decision(self, company):
         project = make_project(company)
         intake.record_detection(detection(project.project_id))
         item_id = vendors.decide_vendor(project, "segment", "approved", company.owner.user_id)
@@ -272,9 +213,7 @@ class TestResolvedItems:
         intake.record_detection(detection(project.project_id, observedAt="2026-03-04T06:00:00.000Z"))
         assert inbox.get_item(InboxItemId.stored(item_id)).status == "resolved"
 
-    def test_resolved_items_are_kept_if_the_days_are_0(
-        self, world: World, company: Company, monkeypatch: pytest.MonkeyPatch
-    ):
+    def test_resolved_items_are_kept_if_the_days_are_0(self, world, company, monkeypatch):
         set_days(monkeypatch, "resolved_item", 0)
         item = world.finding(company)
         inbox.change_status(item, "resolved", item.version, company.owner.user_id, None)
@@ -283,9 +222,7 @@ class TestResolvedItems:
 
 class TestAuditRunsAndFeedback:
     @pytest.mark.parametrize(("days", "left"), [(None, 400 * DAY), (3, 3 * DAY), (0, None)])
-    def test_audit_runs_and_feedback_expire_after_their_days(
-        self, company: Company, now: FakeClock, monkeypatch: pytest.MonkeyPatch, days: int | None, left: int | None
-    ):
+    def test_audit_runs_and_feedback_expire_after_their_days(self, company, now, monkeypatch, days, left):
         if days is not None:
             set_days(monkeypatch, "audit_run", days)
             set_days(monkeypatch, "feedback", days)

@@ -14,7 +14,7 @@ from controlplane.erasure import deletions
 from controlplane.organizations import members
 from controlplane.platform.core.roles import RANK, Role
 from controlplane.platform.table.table import table
-from tests.support.api import Api, Reply
+from tests.support.api import Reply
 from tests.support.calls import Call, before
 from tests.support.cleanup import finish_deletions
 from tests.support.each import each
@@ -24,7 +24,7 @@ from tests.support.subject import Subject
 from tests.support.table import restored
 from tests.support.valid_forms import FORMS, Form, PostedForm
 from tests.support.valid_requests import CASES, Case, Request
-from tests.support.world import Person, World, uncounted
+from tests.support.world import Person, uncounted
 
 # The first write after the ones that count a request or a credential's use, or record a refusal.
 _COUNTING = ("RATE#", "REFUSALS#", "TH#", "KH#", "IP#")
@@ -119,7 +119,7 @@ def _attempt(subject: Subject, prepared: Request | PostedForm, role: Role, chang
 
 # A test for each write, so that `make mutate` finds the ones of a line.
 @pytest.mark.parametrize("case", CHECKED, ids=[f"{number} {it.name}" for number, it in enumerate(CHECKED)])
-def test_nothing_is_written_for_a_caller_who_lost_the_role(case: Case | Form, world: World, api: Api):
+def test_nothing_is_written_for_a_caller_who_lost_the_role(case, world, api):
     assert case.role
     subject, least, failures = Subject(world, api), RANK[case.role], []
     prepared = case.prepared(subject)
@@ -132,7 +132,7 @@ def test_nothing_is_written_for_a_caller_who_lost_the_role(case: Case | Form, wo
 
 
 @each("case", ADMITTED, ids=str, around=restored)
-def test_what_is_written_into_a_deleted_organization_is_deleted_with_it(case: Case | Form, world: World, api: Api):
+def test_what_is_written_into_a_deleted_organization_is_deleted_with_it(case, world, api):
     subject = Subject(world, api)
     status, _ = _attempt(subject, case.prepared(subject), "member", "organization deleted")
     assert status in {200, 201, 202, 303, 403, 404}

@@ -2,23 +2,18 @@
 
 from dataclasses import replace
 
-import pytest
-
 from benchmarks import goals
 from controlplane.platform.core.settings import settings
 from controlplane.platform.table.stored import to_map
 from controlplane.platform.table.table import Update, table
 from controlplane.scans.items import Comparison, ScanItem
 from tests.functional.test_every_route import required
-from tests.support.api import Api
 from tests.support.audits import make_issue, make_request, make_scan
 from tests.support.operations import Operation, operations
-from tests.support.sqs import FakeSqs
 from tests.support.subject import Subject, filled
 from tests.support.table import PREPARED
 from tests.support.trips import counted_trips
 from tests.support.valid_requests import USUAL, Request
-from tests.support.world import World
 
 _MESSAGE = "a message is sent after the transaction, and then its entry in the outbox is deleted"
 # What exceeds the goal, by operation and credential: the number of round trips, and why. An entry must be current.
@@ -89,7 +84,7 @@ def read_request(subject: Subject, name: str, token: str) -> Request:
     return Request(subject, "GET", filled(path, subject), None)
 
 
-def test_every_read_takes_as_many_round_trips_as_the_goal(api: Api, world: World):
+def test_every_read_takes_as_many_round_trips_as_the_goal(api, world):
     counted = {}
     for name, operation in READS.items():
         subject = Subject(world, api)
@@ -100,7 +95,7 @@ def test_every_read_takes_as_many_round_trips_as_the_goal(api: Api, world: World
     assert exceeding(counted, 0) == expected(READS)
 
 
-def test_a_comparison_with_a_chosen_scan_takes_no_more(api: Api, world: World):
+def test_a_comparison_with_a_chosen_scan_takes_no_more(api, world):
     subject = Subject(world, api)
     scan, base = compared_scan(subject)
     path = READS["compareScans"].path.replace("{scanId}", scan.scan_id)
@@ -108,7 +103,7 @@ def test_a_comparison_with_a_chosen_scan_takes_no_more(api: Api, world: World):
     assert count_trips(request, new_token(subject, "user token")) <= goals.READ_TRIPS["user token"]
 
 
-def test_every_write_takes_one_more_than_a_read(api: Api, world: World, sqs: FakeSqs, monkeypatch: pytest.MonkeyPatch):
+def test_every_write_takes_one_more_than_a_read(api, world, sqs, monkeypatch):
     monkeypatch.setitem(settings.__dict__, "issue_wait_seconds", 0)
     assert WRITES.keys() <= USUAL.keys()
     counted = {}
@@ -121,12 +116,8 @@ def test_every_write_takes_one_more_than_a_read(api: Api, world: World, sqs: Fak
     assert exceeding(counted, goals.WRITE_EXTRA_TRIPS) == expected(WRITES)
 
 
-def test_all_but_the_first_invitation_of_an_organization_take_as_many_as_other_writes(api: Api, world: World):
+def test_all_but_the_first_invitation_of_an_organization_take_as_many_as_other_writes(api, world):
     subject = Subject(world, api)
     assert subject.invitation_id
     token, request = new_token(subject, "user token"), USUAL["createInvitation"].prepared(subject)
     assert count_trips(request, token) == goals.READ_TRIPS["user token"] + 1
-
-
-def test_every_exception_is_an_operation():
-    assert {name for name, _ in EXCEPTIONS} <= {*READS, *WRITES}

@@ -13,15 +13,14 @@ from controlplane.platform.queues.messages import Queue
 from controlplane.platform.table import keys
 from controlplane.platform.table.table import Put, table
 from local.template import load_template
-from tests.functional.conftest import FakeClock
 from tests.support.each import each
-from tests.support.sqs import FakeSqs, SqsMessage
+from tests.support.sqs import SqsMessage
 from tests.support.table import PREPARED
 from tests.support.template import resources
 
 EVENTS = Path(__file__).parents[2] / "events"
 # Those two don't hold shares: SQS alone shares them out, and the worker of audits has no table.
-UNSHARED = {Queue.FINDING_INTAKE, Queue.WEBSITE_AUDITS}
+UNSHARED = {Queue.FINDING_INTAKE, Queue.AUDIT_REPORTS, Queue.WEBSITE_AUDITS}
 SHARED = {queue.value.replace("-", "_"): queue for queue in Queue if queue not in UNSHARED}
 # They are about an email or a person.
 OF_NO_ORGANIZATION = {"emails_mail_report", "emails_send_leak_notice"}
@@ -34,9 +33,7 @@ MESSAGES = {
 
 
 @pytest.mark.parametrize("stem", MESSAGES)
-def test_a_message_waits_with_all_of_its_receives(
-    stem: str, sqs: FakeSqs, now: FakeClock, monkeypatch: pytest.MonkeyPatch
-):
+def test_a_message_waits_with_all_of_its_receives(stem, sqs, now, monkeypatch):
     queue = MESSAGES[stem]
     monkeypatch.setitem(settings.__dict__, "worker_concurrency", 2)
     (record,) = json.loads((EVENTS / f"{stem}.json").read_text())["Records"]
@@ -56,7 +53,7 @@ def test_a_message_waits_with_all_of_its_receives(
 
 
 @each("name", resources("AWS::Lambda::EventSourceMapping"))
-def test_each_worker_that_shares_knows_how_many_there_are(name: str):
+def test_each_worker_that_shares_knows_how_many_there_are(name):
     mapping = load_template()["Resources"][name]["Properties"]
     function = load_template()["Resources"][mapping["FunctionName"]["Ref"].removesuffix(".Alias")]["Properties"]
     variables = function["Environment"]["Variables"]

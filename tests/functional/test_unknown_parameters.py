@@ -3,14 +3,11 @@
 import typing
 
 from controlplane.platform.core import ids
-from controlplane.platform.core.scopes import SCOPES
 from controlplane.platform.http.envelope import Page
-from tests.functional.test_every_route import ANONYMOUS, PROTECTED, PUBLIC, address, required, send, send_valid
-from tests.support.api import Api
+from tests.functional.test_every_route import ANONYMOUS, PROTECTED, address, required, send, send_valid
 from tests.support.each import each
 from tests.support.operations import Operation, operations
 from tests.support.valid_requests import CHANGING, valid_body
-from tests.support.world import World
 
 LISTS = [operation for operation in operations() if operation.route.known_query and operation.method == "GET"]
 # What GitHub calls.
@@ -33,7 +30,7 @@ def test_only_lists_and_operations_that_change_something_reject_unknown_paramete
 
 @each("operation", LISTS, ids=_named)
 class TestLists:
-    def test_an_unknown_parameter_returns_400_with_the_known_ones(self, operation: Operation, api: Api, world: World):
+    def test_an_unknown_parameter_returns_400_with_the_known_ones(self, operation, api, world):
         company = world.company()
         path = address(operation, company.organization_id)
         reply = api.get(f"{path}?urgency=P0&dryRun=true", company.owner.token)
@@ -48,26 +45,15 @@ class TestLists:
         assert reply.error["message"].endswith(" (and 1 more)")
         assert all(name in reply.error["message"] for name in known)
 
-    def test_a_repeated_parameter_returns_400(self, operation: Operation, api: Api, world: World):
+    def test_a_repeated_parameter_returns_400(self, operation, api, world):
         company = world.company()
         path = address(operation, company.organization_id)
         reply = api.get(f"{path}?limit=1&limit=2", company.owner.token)
         assert (reply.status, reply.error["details"][0]["code"]) == (400, "repeated")
 
-    def test_the_credential_and_the_scope_are_checked_first(self, operation: Operation, api: Api, world: World):
-        if operation.name in PUBLIC:
-            assert api.get(f"{operation.path}?urgency=P0").status == 400
-            return
-        company = world.company()
-        path = f"{address(operation, company.organization_id)}?urgency=P0"
-        assert api.get(path).code == "UNAUTHORIZED"
-        if scope := required(operation).scope:
-            token = world.token(company.owner.user_id, sorted(set(SCOPES) - {scope}))
-            assert api.get(path, token).code == "INSUFFICIENT_SCOPE"
-
 
 @each("query", ["name=%00", "&".join(f"a{number}=1" for number in range(65))])
-def test_a_query_with_nul_or_too_many_parameters_returns_400(query: str, api: Api, world: World):
+def test_a_query_with_nul_or_too_many_parameters_returns_400(query, api, world):
     token = world.company().owner.token
     for path in ("/v1/me", "/v1/projects"):
         reply = api.get(f"{path}?{query}", token)
@@ -77,7 +63,7 @@ def test_a_query_with_nul_or_too_many_parameters_returns_400(query: str, api: Ap
 
 @each("operation", PROTECTED, ids=_named)
 class TestOrganizationId:
-    def test_organization_id_is_accepted_everywhere(self, operation: Operation, api: Api, world: World):
+    def test_organization_id_is_accepted_everywhere(self, operation, api, world):
         """Where the path or the caller determines the organization, the parameter has no effect."""
         company = world.company()
         token, organization_id = company.owner.token, company.organization_id
@@ -90,7 +76,7 @@ class TestOrganizationId:
             assert reply.status != 400
 
 
-def test_organization_id_is_accepted_without_a_credential(api: Api):
+def test_organization_id_is_accepted_without_a_credential(api):
     assert api.get("/v1/regions?organizationId=org_x").status == 200
     assert api.get("/health?organizationId=org_x").status == 200
     for operation in ANONYMOUS:
@@ -103,29 +89,23 @@ class TestKeys:
 
     NARROW: typing.ClassVar = {"scope": "projects.read", "expiry": "2027-01-01T00:00:00Z"}
 
-    def test_creating_a_key_rejects_each_unknown_field(self, api: Api, world: World):
-        company = world.company()
-        reply = api.post("/v1/api-keys", company.owner.token, json_body={"name": "CI", **self.NARROW})
-        assert (reply.status, reply.code) == (400, "INVALID_PAYLOAD")
+    def test_creating_and_rolling_a_key_rejects_each_unknown_field(self, api, world):
+        token = world.company().owner.token
+        # The others are named like parts of a request.
+        for fields in (self.NARROW, {"query": 1, "body": 1}):
+            reply = api.post("/v1/api-keys", token, json_body={"name": "CI", **fields})
+            assert (reply.status, reply.code) == (400, "INVALID_PAYLOAD")
+            assert [(it["path"], it["code"]) for it in reply.error["details"]] == [
+                ([name], "extra_forbidden") for name in fields
+            ]
+        assert api.get("/v1/api-keys", token).data == []
+        made = api.post("/v1/api-keys", token, json_body={"name": "CI"}).data
+        reply = api.post(f"/v1/api-keys/{made['keyId']}/roll", token, json_body=self.NARROW)
         assert [problem["path"] for problem in reply.error["details"]] == [["scope"], ["expiry"]]
-        assert {problem["code"] for problem in reply.error["details"]} == {"extra_forbidden"}
-        assert reply.error["message"] == "scope: unknown field. Did you mean scopes? (and 1 more)"
-        assert api.get("/v1/api-keys", company.owner.token).data == []
-
-    def test_a_field_is_named_even_if_it_is_called_like_a_part_of_the_request(self, api: Api, world: World):
-        body = {"name": "CI", "query": 1, "body": 1}
-        reply = api.post("/v1/api-keys", world.company().owner.token, json_body=body)
-        assert [problem["path"] for problem in reply.error["details"]] == [["query"], ["body"]]
-
-    def test_rolling_a_key_rejects_each_unknown_field_and_keeps_the_key(self, api: Api, world: World):
-        company = world.company()
-        made = api.post("/v1/api-keys", company.owner.token, json_body={"name": "CI"}).data
-        path = f"/v1/api-keys/{made['keyId']}/roll"
-        reply = api.post(path, company.owner.token, json_body=self.NARROW)
-        assert [problem["path"] for problem in reply.error["details"]] == [["scope"], ["expiry"]]
+        assert reply.error["message"] == "scope: unknown field (and 1 more)"
         assert api.get("/v1/me", made["key"]).status == 200
 
-    def test_a_body_without_fields_is_the_same_request_as_no_body(self, api: Api, world: World):
+    def test_a_body_without_fields_is_the_same_request_as_no_body(self, api, world):
         token, headers = world.company().owner.token, {"Idempotency-Key": "one"}
         made = api.post("/v1/api-keys", token, json_body={"name": "CI"}).data
         path = f"/v1/api-keys/{made['keyId']}/roll"
@@ -135,7 +115,7 @@ class TestKeys:
 
 
 @each("operation", ANONYMOUS, ids=_named)
-def test_an_oauth_operation_rejects_unknown_parameters_of_json_only(operation: Operation, api: Api):
+def test_an_oauth_operation_rejects_unknown_parameters_of_json_only(operation, api):
     """RFC 6749, section 3.2: the authorization server must ignore unrecognized parameters."""
     reply = api.post(f"{operation.path}?clientID=x", json_body=valid_body(operation))
     assert (reply.status, reply.error["details"][0]["code"]) == (400, "unknown_parameter")
@@ -143,15 +123,7 @@ def test_an_oauth_operation_rejects_unknown_parameters_of_json_only(operation: O
     assert (with_unknown.status, with_unknown.body) == (plain.status, plain.body)
 
 
-def test_the_credential_and_the_body_come_before_an_unknown_parameter(api: Api, world: World):
-    path, token = "/v1/projects?dryrun=true", world.company().owner.token
-    assert api.post(path, json_body={}).code == "UNAUTHORIZED"
-    assert api.post(path, world.token(world.person().user_id, []), json_body={}).code == "INSUFFICIENT_SCOPE"
-    assert api.call("POST", path, token, raw_body=b"{").error["details"][0]["code"] == "json_invalid"
-    assert api.post(path, token, json_body={}).error["details"][0]["code"] == "unknown_parameter"
-
-
-def test_other_operations_ignore_unknown_parameters(api: Api, world: World):
+def test_other_operations_ignore_unknown_parameters(api, world):
     company = world.company()
     for operation in PROTECTED:
         if operation.route.known_query is None and not required(operation).resource:

@@ -42,6 +42,8 @@ PIECES = (
     *(Hostile('{"', unit, '"}') for unit in ("a", "\\\\")),
     *(Hostile("a", unit, "!") for unit in "a0 -._"),
     *(Hostile("[" + "[]," * 70 + '"', unit) for unit in ('\\"', "\\", "[")),
+    *(Hostile("[", unit) for unit in ("[],", '{"a":0},', "[" * 62 + "]" * 62 + ",", '"",', "1,", "1", "1e300,")),
+    *(Hostile("{", '"a":1,'), Hostile("[1e", "9", "]"), Hostile("a=", "%ff")),
 )
 
 

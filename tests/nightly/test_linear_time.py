@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from pydantic_core import SchemaValidator, core_schema
 
 from analysis_testing.in_process import analyze_files
 from controlplane.platform.table.table import table
@@ -133,12 +132,9 @@ class TestExpressions:
         """pydantic's default engine doesn't backtrack. A compiled expression or a setting would select Python's."""
         strings = {str(schema["pattern"]): (place, schema) for place, schema in expressions.schema_strings()}
         assert len(strings) > 8
-        for written, (place, schema) in strings.items():
+        for place, schema in strings.values():
             assert isinstance(schema["pattern"], str), place
             assert schema["regex_engine"] in {None, "rust-regex"}, place
-            validator = SchemaValidator(core_schema.str_schema(pattern=written))
-            for hostile in attacks(written):
-                assert growth.excess(validator.validate_python, hostile.text) is None, (place, hostile)
 
 
 def _slow_calls(call: Callable[[str], object], largest: int = growth.SIZES[-1]) -> str | None:
@@ -147,6 +143,12 @@ def _slow_calls(call: Callable[[str], object], largest: int = growth.SIZES[-1]) 
         if measured := growth.excess(call, hostile.text, largest, smallest=256):
             return f"{hostile}: {measured}"
     return None
+
+
+def _slow_files(read: Callable[[str], object], hostiles: list[Hostile]) -> list[tuple[Hostile, str]]:
+    growth.cpu_seconds(lambda: read("import a from './a'"))  # loads what the first call loads
+    measured = [(it, growth.excess(read, it.text, smallest=2_048, beyond=_BEYOND)) for it in hostiles]
+    return [(hostile, excess) for hostile, excess in measured if excess]
 
 
 class TestParsers:
@@ -184,17 +186,8 @@ class TestParsers:
             ],
             "a.py": [Hostile("", "init(send_default_pii=True)\n")],
         }
-        slow = []
         for path, hostiles in codes.items():
-            for hostile in hostiles:
-
-                def analyze(text: str, path: str = path) -> object:
-                    return analyze_files([(path, text.encode())], limits)
-
-                growth.cpu_seconds(lambda: analyze("a"))
-                if measured := growth.excess(analyze, hostile.text, smallest=2_048, beyond=_BEYOND):
-                    slow.append((path, hostile, measured))
-        assert slow == []
+            assert _slow_files(lambda text, path=path: analyze_files([(path, text.encode())], limits), hostiles) == []  # type: ignore[misc]
 
     def test_the_uses_of_a_file_are_linear(self):
         limits = Limits(max_seconds_per_file=1_000, max_line_length=10**9, minified_line_length=10**9)
@@ -208,14 +201,6 @@ class TestParsers:
                 Hostile("<script>import a from './a'</script>", "<a/>\n"), Hostile("", "<script src=a.js>"),
             ],
         }  # fmt: skip
-        slow = []
         for (path, language), hostiles in codes.items():
-            for hostile in hostiles:
-
-                def read(text: str, path: str = path, language: str = language) -> object:
-                    return examine(path, f"{USES}{language} a f", text.encode(), limits)
-
-                growth.cpu_seconds(lambda: read("import a from './a'"))
-                if measured := growth.excess(read, hostile.text, smallest=2_048, beyond=_BEYOND):
-                    slow.append((path, hostile, measured))
-        assert slow == []
+            kind = f"{USES}{language} a f"
+            assert _slow_files(lambda text, at=(path, kind): examine(*at, text.encode(), limits), hostiles) == []  # type: ignore[misc]

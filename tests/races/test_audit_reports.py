@@ -7,12 +7,17 @@ from controlplane.audits import runs, store
 from controlplane.audits.completion import Superfluous, complete_run
 from controlplane.audits.reports import WebsiteAuditReport
 from controlplane.audits.schedules import end_lost
+from controlplane.erasure.cleanup import finish_deletions
 from controlplane.findings import vendors
+from controlplane.platform.core import clock
+from controlplane.platform.table import keys
+from controlplane.platform.table.table import Put, table
 from controlplane.projects import store as projects
-from controlplane.projects.items import Address
+from tests.functional.projects.builders import make_project
 from tests.races.stage import RACE_TIME, Stage, faults, race
 from tests.support.audit_reports import complete_audit, finding, report, vendor
 from tests.support.sweeping import swept
+from tests.support.table import PREPARED
 from tests.support.world import World
 
 GONE = finding("loads-after-refusal", title="Gone")
@@ -26,13 +31,7 @@ class Bench:
         """vendor_ids: those that the report has."""
         self.stage, company = stage, world.company()
         self.owner_id = company.owner.user_id
-        made = projects.create_project(
-            company.organization_id,
-            "Shop",
-            region="eu-central",
-            addresses=[Address("shop.example.com", "domain"), Address("example.com", "domain")],
-            branding="assent",
-        )
+        made = make_project(company, origins=("shop.example.com", "example.com"))
         first = complete_audit(made, GONE, finishedAt="2026-03-04T05:06:07Z")
         self.project = projects.get_project(made.project_id)
         self.audit_id = first.audit_id
@@ -85,6 +84,49 @@ def test_a_report_completes_the_run_or_its_audit_is_deleted_before(world, stage)
         assert run
         assert run.status == "pending"
     return reported is True
+
+
+@race(Superfluous)
+def test_no_finding_of_a_deleted_audit_stays_open(world, stage):
+    bench = Bench(world, stage)
+
+    def sweep() -> None:
+        swept(finish_deletions)
+
+    yield [bench.reports, bench.deletes, sweep]
+    sweep()
+    items = stage.check_invariants()
+    statuses = {it["title"]: it["status"] for it in items.values() if it.get("source") == "runtime"}
+    assert statuses["Gone"] == statuses.get("Found", "resolved") == "resolved"
+    assert not [key for key in items if key.pk.startswith("DELETIONS#")]
+
+
+@faults()
+def test_under_every_fault_the_findings_of_a_deleted_audit_are_resolved_once(world, stage):
+    bench = Bench(world, stage)
+    bench.deletes()
+
+    def sweep() -> None:
+        swept(finish_deletions)
+
+    case = yield sweep
+    case.second.get()
+    items = stage.check_invariants()
+    assert {it["status"] for it in items.values() if it.get("source") == "runtime"} == {"resolved"}
+    resolved = [it["message"] for key, it in items.items() if key.pk.startswith("OUTBOX#")]
+    assert len([it for it in resolved if it.get("event") == "finding.resolved"]) <= 1
+
+
+@race(store.DailyRunsUsed)
+def test_of_two_audits_of_a_website_one_starts_the_last_run_of_the_day(world, stage):
+    project = Bench(world, stage).project
+    website_id = project.websites[0].website_id
+    audits = [store.create_audit(projects.get_project(project.project_id), website_id, None) for _ in range(2)]
+    key = keys.audit_starts(project.project_id.organization_id, audits[0].host, clock.timestamp()[:10])
+    table.put(Put({**key._asdict(), "started": store.RUNS_PER_DAY - 1}), PREPARED)
+    outcomes = yield [lambda: store.start_run(audits[0]), lambda: store.start_run(audits[1])]
+    assert sum(isinstance(it, store.DailyRunsUsed) for it in outcomes) == 1
+    assert stage.check_invariants()[key]["started"] == store.RUNS_PER_DAY
 
 
 @race(ends={"open", "resolved"})

@@ -146,13 +146,6 @@ def test_at_expiry_only_a_timely_decision_counts(world, stage, at, decision, dec
 
 
 @race()
-def test_an_approval_that_comes_too_late_grants_nothing(world, stage, at):
-    pending = Pending(world, stage)
-    results = yield [at(EXPIRY, pending.approve), at(EXPIRY - 0.001, pending.redeemed)]
-    assert results == ["expired", "authorization_pending"]
-
-
-@race()
 def test_a_concurrent_poll_loses_no_approval(world, stage):
     pending = Pending(world, stage)
     polled, approved = yield [pending.redeemed, pending.approve]

@@ -12,8 +12,8 @@ from controlplane.platform.core.ids import MemberId
 from controlplane.platform.table import keys
 from controlplane.platform.table.table import table
 from controlplane.projects import store as projects
-from controlplane.projects.items import Address, ProjectItem
 from dashboard.findings import triage
+from tests.functional.projects.builders import make_project
 from tests.races.faults import Kind
 from tests.races.stage import Stage, faults, race
 from tests.races.threads import run_repeatedly
@@ -33,9 +33,7 @@ class Bench:
         """seen: the second of the first detection, if there was one."""
         self.world, self.api, self.company = world, stage.api, world.company()
         self.token, self.id = self.company.owner.token, self.company.organization_id
-        self.project: ProjectItem = projects.create_project(
-            self.id, "Shop", region="eu-central", addresses=[Address("example.com", "domain")], branding="assent"
-        )
+        self.project = make_project(self.company)
         if seen is not None:
             self.detects(seen)()
 

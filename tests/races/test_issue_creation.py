@@ -7,32 +7,27 @@ from typing import Any
 
 import pytest
 
-from controlplane.code_host.items import RepositoryItem
 from controlplane.findings import inbox, issue_attempts
 from controlplane.findings.items import InboxItem
 from controlplane.platform.core import clock
 from controlplane.platform.core.settings import settings
-from controlplane.platform.queues.messages import Queue
 from issue_creation.app import handler
+from tests.functional.issue_creation.conftest import DEAD_LETTERS, QUEUE, Opening
 from tests.races.faults import Kind
 from tests.races.stage import RACE_TIME, Stage, faults, race
 from tests.races.threads import run_repeatedly
 from tests.races.yields import only_writes
-from tests.support.api import Reply
-from tests.support.asgi import DirectApi
 from tests.support.calls import Proceed, intercepted
 from tests.support.issue_host import HostedIssue, IssueHost
 from tests.support.outcomes import Aborted
 from tests.support.sqs import FakeSqs, SqsMessage
 from tests.support.sweeping import swept
-from tests.support.world import Company, World
+from tests.support.world import World
 
-QUEUE, DEAD_LETTERS = Queue.ISSUE_CREATION.url, Queue.ISSUE_CREATION.dead_letters_url
 LAGS_SECONDS = (0, 30, 400)
 # A delivery makes at most five calls: item with attempt, repository, attempt (or list), code host, item with attempt.
 # It dies before or after one of them, or not at all.
 POINTS = range(11)
-NOT_AT_ALL = 10
 _LONGEST_SECONDS = 7_200
 
 
@@ -43,28 +38,17 @@ class Died(Aborted):
     """The worker's process died here."""
 
 
-class IssueCreation:
+class IssueCreation(Opening):
     """Code findings of one organization, and everything that creates issues for them. The test controls the time."""
 
-    def __init__(
-        self, world: World, api: DirectApi, host: IssueHost, sqs: FakeSqs, set_clock: Callable[[float], None]
-    ) -> None:
-        self.company: Company = world.company()
-        self.repository: RepositoryItem = world.connected_repository(self.company)
-        self.world, self.api, self.host, self.sqs = world, api, host, sqs
-        self._set_clock = set_clock
-        set_clock(RACE_TIME)
-
     def finding(self) -> InboxItem:
-        return self.world.finding(self.company, self.repository)
+        self.item = self.world.finding(self.company, self.repository)
+        return self.item
 
     def want(self, item: InboxItem) -> None:
         """Requests an issue, as the endpoint does before it waits."""
         issue_attempts.begin_attempt(item.item_id, self.company.owner.user_id)
         issue_attempts.send_message(item.item_id)
-
-    def advance(self, seconds: float) -> None:
-        self._set_clock(clock.now() + seconds)
 
     def wanted(self) -> tuple[InboxItem, SqsMessage]:
         """Returns a finding whose issue is requested, and the message about it."""
@@ -76,11 +60,6 @@ class IssueCreation:
     def due(self) -> list[SqsMessage]:
         return self.sqs.due(QUEUE)
 
-    def request(self, item: InboxItem, body: Any = None) -> Reply:
-        """Requests the finding's issue of the endpoint, which waits for it."""
-        path = f"/v1/inbox/{item.item_id}/github-issue"
-        return self.api.post(path, self.company.owner.token, json_body=body)
-
     def deliver(self, letter: SqsMessage) -> None:
         self.sqs.deliver(letter, handler, DEAD_LETTERS)
 
@@ -89,12 +68,10 @@ class IssueCreation:
         end = clock.now() + _LONGEST_SECONDS
         while issue_attempts.list_attempts().items:
             assert clock.now() < end, "an attempt stays open for ever"
-            due = self.due()
-            for letter in due:
-                self.deliver(letter)
-            if not due:
+            if not self.due():
                 self.advance(60)
                 swept(issue_attempts.resend_overdue)
+            self.work()
 
     def check_one_issue(self, item: InboxItem) -> None:
         self.settle()
@@ -102,9 +79,7 @@ class IssueCreation:
         assert inbox.get_item(item.item_id).github_issue is not None
 
     def issues_of(self, item: InboxItem) -> list[HostedIssue]:
-        return [
-            issue for issue in self.host.of(self.repository.owner, self.repository.name) if item.title in issue.title
-        ]
+        return [issue for issue in self.issues if item.title in issue.title]
 
 
 @pytest.fixture
@@ -115,7 +90,12 @@ def fresh(stage: Stage, host: IssueHost, sqs: FakeSqs, shared_clock: Callable[[f
         sqs.letters.clear()
         host.issues.clear()
         host.requests.clear()
-        return IssueCreation(world, stage.api, host, sqs, shared_clock)
+        shared_clock(RACE_TIME)
+        company = world.company()
+        repository = world.connected_repository(company)
+        item = world.finding(company, repository)
+        advance: Callable[[float], None] = lambda seconds: shared_clock(clock.now() + seconds)  # noqa: E731
+        return IssueCreation(stage.api, company, repository, item, host, sqs, advance, world)
 
     return start
 
@@ -220,15 +200,13 @@ LINK_WINS, ISSUE_WINS = (True, 201, 201), (False, 409, 201)
 def test_of_a_link_and_a_new_issue_the_first_wins(world, fresh, monkeypatch):
     creation = fresh(world)
     item = creation.finding()
-    hosted = HostedIssue(42, "An issue", "", RACE_TIME, RACE_TIME)
-    creation.host.issues[f"{creation.repository.owner}/{creation.repository.name}"] = [hosted]
+    creation.exists(42)
 
     async def pause(_: float) -> None:
-        for letter in creation.due():
-            creation.deliver(letter)
+        creation.work()
 
     monkeypatch.setattr(clock, "pause", pause)
-    replies = yield [lambda: creation.request(item, {"existingIssue": 42}), lambda: creation.request(item)]
+    replies = yield [lambda: creation.link(42), creation.post]
     creation.settle()
     issue = inbox.get_item(item.item_id).github_issue
     assert len(creation.issues_of(item)) == creation.host.count("create") == (issue.number != 42)
@@ -245,8 +223,7 @@ def test_under_every_fault_the_worker_leaves_one_issue_and_a_settled_item(world,
 
     def again() -> None:
         creation.advance(360)
-        for late in list(creation.due()):
-            creation.deliver(late)
+        creation.work()
 
     yield lambda: creation.deliver(letter), again
     creation.check_one_issue(item)
@@ -261,10 +238,10 @@ def test_under_every_fault_a_request_for_an_issue_succeeds_and_sends_once(world,
         creation.advance(seconds)
 
     monkeypatch.setattr(clock, "pause", pause)
-    case = yield lambda: creation.request(item)
+    case = yield creation.post
     assert case.fault.kind is Kind.CRASH or case.first.get().status in {409, 429, 503}
     creation.check_one_issue(item)
-    assert creation.request(item).status == 201
+    assert creation.post().status == 201
 
 
 def test_sixteen_concurrent_requests_create_one_issue(stage, fresh, monkeypatch):
@@ -282,14 +259,13 @@ def test_sixteen_concurrent_requests_create_one_issue(stage, fresh, monkeypatch)
         # Otherwise, a request may use up its pauses before the one that created the attempt sends the message.
         sent.wait()
         with at_work:  # the in-memory host is shared
-            for letter in creation.due():
-                creation.deliver(letter)
+            creation.work()
 
     # A request that finds three random slots for waiting taken doesn't wait: none of these does.
     monkeypatch.setitem(settings.__dict__, "account_concurrency", 1_000_000)
     monkeypatch.setattr(creation.sqs, "send_message", send)
     monkeypatch.setattr(clock, "pause", pause)
-    replies = [outcome.get() for outcome in run_repeatedly([lambda: creation.request(item)] * 16)]
+    replies = [outcome.get() for outcome in run_repeatedly([creation.post] * 16)]
     assert {reply.status for reply in replies} == {201}
     assert len({reply.data["githubIssue"]["number"] for reply in replies}) == 1
     assert len(creation.issues_of(item)) == creation.host.count("create") == 1

@@ -15,7 +15,6 @@ from controlplane.platform.core.ids import InvitationId, MemberId
 from controlplane.platform.core.settings import settings
 from controlplane.platform.table import keys
 from controlplane.platform.table.table import Update, table
-from tests.races.faults import Kind
 from tests.races.stage import Stage, faults, race
 from tests.races.verdicts import check_first
 from tests.support.api import Reply
@@ -105,15 +104,6 @@ def test_under_every_fault_a_retried_change_ends_as_requested(world, stage, act)
     check_first(case, 200)
     assert case.second.get().status in ({200, 404} if act[2] is None else {200})
     assert team.role(act[1]) == act[2]
-
-
-@faults(1, kinds=frozenset({Kind.CONFLICT}), every_time=True)
-def test_endless_contention_is_given_up_within_a_second(world, stage):
-    case = yield Team(world, stage).act("A", "B", "admin")
-    if case.fault.kind is Kind.CONFLICT:
-        assert case.first.get().status in {429, 503}
-        assert sum(case.paused_seconds) < 1
-    assert case.second.get().status == 200
 
 
 # Creations

@@ -19,7 +19,6 @@ from controlplane.projects.store import get_project, get_project_by_slug
 from tests.races.stage import Stage, faults, race
 from tests.races.verdicts import check_first
 from tests.support.api import Reply
-from tests.support.cleanup import finish_deletions
 from tests.support.world import World
 
 
@@ -147,14 +146,6 @@ def test_concurrent_updates_of_different_fields_are_both_kept(world, stage):
     assert (shown["name"], shown["description"]) == ("Market", "All we sell")
 
 
-@race()
-def test_an_update_does_not_restore_a_deleted_website(world, stage):
-    shop = Shop(world, stage)
-    replies = yield [shop.renames("Market"), shop.drops(0)]
-    assert statuses(replies) == [200, 200]
-    assert (shop.read().data["name"], shop.shown()) == ("Market", [(shop.website_ids[1], shop.origins[1])])
-
-
 @pytest.mark.parametrize(
     "other",
     [
@@ -169,15 +160,6 @@ def test_a_deleted_project_stays_deleted(world, stage, other):
     replies = yield [shop.deletes, other(shop)]
     assert {200} <= {*statuses(replies)} <= {200, 404}
     assert shop.is_gone()
-
-
-@race()
-def test_a_deleted_project_gets_no_vendor(world, stage):
-    shop = Shop(world, stage)
-    deleted, decided = yield [shop.deletes, shop.decides]
-    assert (deleted.status, decided.status) == (200, 404 if stage.came_first(0) else 200)
-    assert finish_deletions() == 1
-    assert shop.children() == []
 
 
 @race()

@@ -10,7 +10,6 @@ import pytest
 
 from controlplane.code_host import installations, repositories
 from controlplane.code_host.installations import InstallationTaken
-from controlplane.code_host.items import HostedRepository
 from controlplane.code_host.repositories import UnknownRepository
 from controlplane.organizations import members
 from controlplane.platform.core.errors import RoleRequired
@@ -21,7 +20,7 @@ from tests.functional.projects.builders import make_project
 from tests.races.stage import Stage, race
 from tests.support.api import Reply
 from tests.support.audits import describe
-from tests.support.world import Company, Person, World
+from tests.support.world import Company, Person, World, hosted_repository
 
 INSTALLATION = 4711
 REPOSITORIES = "/v1/code-audit/repositories"
@@ -29,15 +28,7 @@ REPOSITORIES = "/v1/code-audit/repositories"
 
 def connects(company: Company, name: str, user_id: str | None = None) -> Callable[[], str]:
     """Returns an act that connects the repository, and returns what came of it."""
-    hosted = HostedRepository(
-        hosted_id=len(name),
-        installation_id=INSTALLATION,
-        owner="acme",
-        name=name,
-        html_url=f"https://github.com/acme/{name}",
-        default_branch="main",
-        visibility="private",
-    )
+    hosted = hosted_repository(name, hosted_id=len(name), installation_id=INSTALLATION)
 
     def connect() -> str:
         try:

@@ -6,11 +6,12 @@ The Lambda handler serves one request at a time, as Lambda does. The apps themse
 import asyncio
 import importlib
 import json
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import urlsplit
 
-from starlette.types import Message
+import httpx
 
 # Loaded before a test's thread loads the first function: the event loop that handlers need is the loading thread's.
 import system.app  # noqa: F401
@@ -34,29 +35,15 @@ class DirectApi(Api):
         raw_body: bytes | None = None,
         headers: dict[str, str] | None = None,
     ) -> Reply:
-        parts = urlsplit(target)
+        path = urlsplit(target).path
         body = raw_body if raw_body is not None else b"" if json_body is None else json.dumps(json_body).encode()
-        sent = {"host": "api.assent.test", "content-type": "application/json", "content-length": str(len(body))}
-        if token is not None:
-            sent["authorization"] = f"Bearer {token}"
-        sent.update({name.lower(): value for name, value in (headers or {}).items()})
-        scope = {
-            "type": "http",
-            "asgi": {"version": "3.0"},
-            "http_version": "1.1",
-            "method": method,
-            "scheme": "https",
-            "path": unquote(parts.path),
-            "raw_path": parts.path.encode(),
-            "query_string": parts.query.encode(),
-            "root_path": "",
-            "headers": [(name.lower().encode(), value.encode()) for name, value in sent.items()],
-            "client": (self.source_ip, 443),
-            "server": ("api.assent.test", 443),
-        }
+        sent = {"content-type": "application/json", **({} if token is None else {"authorization": f"Bearer {token}"})}
+        sent |= {name.lower(): value for name, value in (headers or {}).items()}
+        request = httpx.Request(method, f"https://api.assent.test{target}", headers=sent, content=body)
+        transport = httpx.ASGITransport(_app_of(path), client=(self.source_ip, 443))
         with lagging.deciding(method):
-            reply = _run(_app_of(parts.path), scope, body)
-        check_response(parts.path, sent, reply)
+            reply = _send(transport, request)
+        check_response(path, dict(request.headers), reply)
         return reply
 
 
@@ -66,21 +53,12 @@ def _app_of(path: str) -> Any:
     raise LookupError(f"no function has a route for {path}")
 
 
-def _run(app: Any, scope: dict[str, Any], body: bytes) -> Reply:
+def _send(transport: httpx.ASGITransport, request: httpx.Request) -> Reply:
     """Runs the app until its response is complete, on a temporary event loop."""
-    sent: list[Message] = []
 
-    async def receive() -> Message:
-        return {"type": "http.request", "body": body, "more_body": False}
+    async def respond() -> Reply:
+        response = await transport.handle_async_request(request)
+        return Reply.read(response.status_code, dict(response.headers), (await response.aread()).decode())
 
-    async def send(message: Message) -> None:
-        sent.append(message)
-
-    loop = asyncio.new_event_loop()
-    try:
-        loop.run_until_complete(app(scope, receive, send))
-    finally:
-        loop.close()
-    text = b"".join(message.get("body", b"") for message in sent[1:]).decode()
-    headers = {name.decode(): value.decode() for name, value in sent[0]["headers"]}
-    return Reply.read(sent[0]["status"], headers, text)
+    with closing(asyncio.new_event_loop()) as loop:
+        return loop.run_until_complete(respond())

@@ -195,10 +195,3 @@ def response_violations(exchange: Exchange) -> list[str]:
     if schema is None:
         return []
     return violations(schema, json.loads(exchange.answer))
-
-
-def webhook_violations(event: str, body: bytes) -> list[str]:
-    """Returns the errors of a delivery by the schema of its event and action."""
-    content = json.loads(body)
-    name = "-".join([event, *filter(None, [content.get("action")])]).replace("_", "-")
-    return [f"{name}{wrong}" for wrong in violations(description()["webhooks"][name], content)]

@@ -127,7 +127,8 @@ def caller(frame: FrameType | None) -> str | None:
         if name.startswith(_FUNCTIONS):
             return name.removeprefix(_FUNCTIONS).partition("/")[0]
         if name.endswith(_WORKER) and "queue" in frame.f_locals:
-            return str(frame.f_locals["queue"].value).replace("-", "_")
+            queue = str(frame.f_locals["queue"].value).replace("-", "_")
+            return "finding_intake" if queue == "audit_reports" else queue
         if name.endswith(_API) and "group" in frame.f_locals:
             return str(frame.f_locals["group"])
         if name.startswith(_TESTS):

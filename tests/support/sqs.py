@@ -46,7 +46,7 @@ class SqsMessage:
             "messageAttributes": {},
             "md5OfBody": "",
             "eventSource": "aws:sqs",
-            "eventSourceARN": "arn:aws:sqs:eu-central-1:123456789012:queue",
+            "eventSourceARN": f"arn:aws:sqs:eu-central-1:123456789012:{self.queue_url.rpartition('/')[2]}",
             "awsRegion": "eu-central-1",
         }
 

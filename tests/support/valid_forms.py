@@ -9,7 +9,6 @@ from typing import NamedTuple
 from urllib.parse import urljoin
 
 from controlplane.code_host.github.connecting import GrantedRepository
-from controlplane.code_host.items import HostedRepository
 from controlplane.platform.core.actions import Action
 from controlplane.platform.core.roles import Role
 from dashboard.code_host import connecting
@@ -20,7 +19,7 @@ from tests.support.operations import Operation
 from tests.support.page import Entry, Page
 from tests.support.subject import Subject, filled
 from tests.support.valid_requests import NOTHING, OPERATIONS
-from tests.support.world import Person
+from tests.support.world import Person, hosted_repository
 
 
 class PostedForm(NamedTuple):
@@ -47,15 +46,7 @@ class PostedForm(NamedTuple):
 
 
 def _offers(subject: Subject, browser: Browser) -> str:
-    hosted = HostedRepository(
-        hosted_id=77,
-        installation_id=4711,
-        owner="acme",
-        name="blog",
-        html_url="https://github.com/acme/blog",
-        default_branch="main",
-        visibility="private",
-    )
+    hosted = hosted_repository("blog", hosted_id=77)
     return connecting._seal_offers(subject.organization_id, [GrantedRepository(hosted, "")], browser.secret).sealed
 
 

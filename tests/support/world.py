@@ -134,15 +134,7 @@ class World:
     ) -> RepositoryItem:
         """Connects a repository on the code host and, if `linked`, links it to a new project."""
         name = name or f"shop-{next(_NUMBERS)}"
-        address = f"https://github.com/{owner}/{name}"
-        hosted = HostedRepository(
-            installation_id=installation_id,
-            owner=owner,
-            name=name,
-            html_url=address,
-            default_branch="main",
-            visibility="private",
-        )
+        hosted = hosted_repository(name, owner, installation_id=installation_id)
         made = repositories.connect_repository(company.organization_id, hosted)
         if not linked:
             return made
@@ -194,6 +186,14 @@ class World:
     def finding(self, company: Company, repository: RepositoryItem | None = None, **changes: Any) -> InboxItem:
         """Publishes a finding as its source does, and returns the inbox item."""
         return publish_finding(self.discovery(company, repository, **changes))
+
+
+def hosted_repository(name: str, owner: str = "acme", **fields: Any) -> HostedRepository:
+    """Returns a repository as the code host describes it."""
+    usual = {"installation_id": 4711, "default_branch": "main", "visibility": "private"}
+    return HostedRepository(
+        owner=owner, name=name, html_url=f"https://github.com/{owner}/{name}", **{**usual, **fields}
+    )
 
 
 def get_profile(reference: str) -> UserItem:

@@ -1,4 +1,4 @@
-"""Requirements of routes, and the organization of endpoints that resolve it late."""
+"""Requirements of routes, late organizations, and the actor that entries of the audit log name."""
 
 import pytest
 
@@ -6,6 +6,9 @@ from controlplane.access.access import Access, Requires, Resource
 from controlplane.access.authentication import Principal, key_organization
 from controlplane.access.web_session import WebSession
 from controlplane.api_keys.items import KeySecretItem
+from controlplane.organizations.store import Account, Membership
+from controlplane.platform.core import acting
+from controlplane.platform.core.acting import Actor
 from controlplane.platform.core.errors import Forbidden, InvalidPayload
 from controlplane.platform.core.ids import KeyId, ProjectId
 from controlplane.platform.table import keys
@@ -93,3 +96,29 @@ def test_a_route_keeps_to_projects_if_it_says_so_or_its_resource_is_of_one():
         (Requires(resource=item._replace(project_of=str)), True),
     ):
         assert requires.keeps_to_projects is expected, requires
+
+
+def test_a_request_has_an_id_and_an_actor_only_once_its_credential_is_authenticated(monkeypatch):
+    monkeypatch.setenv("POWERTOOLS_SERVICE_NAME", "sweeper")
+    with acting.request("request-1"):
+        assert acting.request_id() == "request-1"
+        with pytest.raises(LookupError):
+            acting.current()
+        ada = Actor("person", "usr_1", "api")
+        acting.identify(ada)
+        assert acting.current() == (ada, "request-1")
+    assert acting.request_id() is None
+    assert acting.current() == (Actor("service", "sweeper", "worker"), None)
+
+
+def test_a_sessions_repr_has_no_secret_and_nothing_that_the_person_sent():
+    membership = Membership(organization_id="org_1", slug="hidden", name="hidden", role="owner")
+    session = WebSession(
+        "198.51.100.7",
+        cookies={"session": "hidden"},
+        body=b"hidden",
+        secret="hidden",
+        form={"form_token": "hidden"},
+        known_account=Account(None, [membership]),
+    )
+    assert "hidden" not in repr(session)

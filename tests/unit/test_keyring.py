@@ -1,11 +1,16 @@
-"""The key ring: a secret makes and accepts the same tokens, cursors, codes, records, and secrets in every release."""
+"""A secret makes and accepts the same tokens, cursors, codes, and records in every release, and no other cursors."""
+
+import base64
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from controlplane.access import idempotency
 from controlplane.access.access import Access
 from controlplane.access.authentication import Principal
 from controlplane.platform.core import keyring, tokens
+from controlplane.platform.core.errors import InvalidPayload
 from controlplane.platform.core.keyring import NoSigningSecret, Unsealable
 from controlplane.platform.core.settings import SigningSecret, load
 from controlplane.platform.table.rate import Counted
@@ -72,3 +77,46 @@ def test_a_function_without_the_secret_fails_with_a_telling_name(monkeypatch):
     use_ring(monkeypatch, None)
     with pytest.raises(NoSigningSecret):
         tokens.keyed_digest("form", "x")
+
+
+ORGANIZATION = "org_0123456789abcdef"
+LISTED = ("listProjects", ORGANIZATION, "open")
+OTHERS = (
+    ("listKeys", ORGANIZATION, "open"),
+    ("listProjects", "org_0123456789abcdeg", "open"),
+    ("listProjects", ORGANIZATION, ""),
+    ("listProjects", ORGANIZATION),
+)
+
+
+@given(st.text(alphabet=st.characters(exclude_categories=["Cs"]), min_size=1))
+def test_a_cursor_returns_its_position(position):
+    assert keyring.open_cursor(LISTED, keyring.seal_cursor(LISTED, position)) == position
+
+
+def test_each_flipped_bit_or_changed_character_and_padding_is_refused():
+    cursor = keyring.seal_cursor(LISTED, "PROJECT#01j0")
+    raw = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4))
+    changed = [cursor + "="]
+    for bit in range(len(raw) * 8):
+        flipped = bytearray(raw)
+        flipped[bit // 8] ^= 1 << bit % 8
+        changed.append(base64.urlsafe_b64encode(flipped).decode().rstrip("="))
+    for position, character in enumerate(cursor):
+        changed.append(cursor[:position] + ("A" if character != "A" else "B") + cursor[position + 1 :])
+    for text in changed:
+        with pytest.raises(InvalidPayload):
+            keyring.open_cursor(LISTED, text)
+
+
+def test_another_list_organization_or_filter_is_refused():
+    for binding in OTHERS:
+        with pytest.raises(InvalidPayload) as refusal:
+            keyring.open_cursor(binding, keyring.seal_cursor(LISTED, "PROJECT#01j0"))
+        assert refusal.value.details[0]["path"] == ["cursor"]
+
+
+@given(st.text())
+def test_any_other_text_is_refused_without_failing(text):
+    with pytest.raises(InvalidPayload):
+        keyring.open_cursor(LISTED, text)

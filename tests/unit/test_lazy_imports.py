@@ -152,27 +152,6 @@ def test_documents_schemes_and_models_are_the_same_as_without_it():
     assert run(LAZY + described) == run(described)
 
 
-def test_a_pydantic_1_model_is_still_refused():
-    out = run("""
-        import warnings
-        warnings.simplefilter("ignore")
-        from controlplane.platform.core import lazy_imports
-        from fastapi import FastAPI
-        from pydantic import v1
-
-        class Old(v1.BaseModel):
-            name: str
-
-        app = FastAPI()
-        try:
-            @app.post("/")
-            async def create(old: Old): ...
-        except Exception as error:
-            out["refused"] = type(error).__name__
-    """)
-    assert out == {"refused": "PydanticV1NotSupportedError"}
-
-
 class TestDataclasses:
     """The build's file with the methods of dataclasses."""
 

@@ -1,12 +1,15 @@
-"""Invalid settings fail at startup with a message that names the problem."""
+"""Invalid settings fail at startup with a message that names the problem, and give the API its base URL."""
 
 import json
+from ipaddress import ip_network
 
 import pytest
 from pydantic import ValidationError
 
+from controlplane.platform.core import urls
 from controlplane.platform.core.regions import Region
-from controlplane.platform.core.settings import load
+from controlplane.platform.core.settings import load, settings
+from tests.support.each import each
 
 GOOD = {
     "TABLE_NAME": "assent",
@@ -16,16 +19,58 @@ GOOD = {
 }
 
 
-def test_valid_settings_are_read_and_base_urls_lose_their_slash():
-    settings = load(GOOD)
-    assert settings.table_name == "assent"
-    assert settings.public_base_url == "https://api.example.com/live"
-    assert settings.service_brand == "assent"
+SEVERAL = "AUDIT_LOG_RETENTION_DAYS=90;TRUSTED_PROXY_ADDRESSES=192.0.2.0/24,2001:db8::/32"
+# What is set, and what the named setting is then.
+READ: list[tuple[dict[str, str], str, object]] = [
+    ({}, "table_name", "assent"),
+    ({}, "public_base_url", "https://api.example.com/live"),
+    *(({name: ""}, name.lower(), None) for name in ("PUBLIC_BASE_URL", "DASHBOARD_BASE_URL")),
+    ({}, "service_brand", "assent"),
+    ({}, "device_clients", ("assent-cli",)),
+    ({"SERVICE_BRAND": "acme", "DEVICE_CLIENT_IDS": ""}, "device_clients", ("acme-cli",)),
+    ({"DEVICE_CLIENT_IDS": "acme-cli,acme-tv"}, "device_clients", ("acme-cli", "acme-tv")),
+    ({}, "device_authorization_enabled", True),
+    ({"DEVICE_AUTHORIZATION_ENABLED": "false"}, "device_authorization_enabled", False),
+    ({"SETTINGS": SEVERAL}, "audit_log_retention_days", 90),
+    ({"SETTINGS": SEVERAL}, "trusted_proxy_addresses", (ip_network("192.0.2.0/24"), ip_network("2001:db8::/32"))),
+    ({}, "plan_prices", {}),
+    ({"SETTINGS": "PLAN_PRICES=starter=$29, pro=$99 a month"}, "plan_prices", {"starter": "$29", "pro": "$99 a month"}),
+    (
+        {"REGIONS": "eu|Europe (Frankfurt); us-east|United States|https://consent.example.com/us/"},
+        "regions",
+        (Region("eu", "Europe (Frankfurt)"), Region("us-east", "United States", "https://consent.example.com/us")),
+    ),
+]
+# What is refused, and what the message names.
+REFUSED = [
+    ({"TABLE_NAME": None}, "table_name"),
+    *(({"PUBLIC_BASE_URL": url}, "public_base_url") for url in ("api.example.com", "https://x?y")),
+    ({"SERVICE_BRAND": "Not A Brand"}, "service_brand"),
+    ({"REQUESTS_PER_MINUTE_USER_TOKEN": "0"}, "requests_per_minute_user_token"),
+    ({"PLAN_PRICES": "gold=1"}, "there is no plan gold"),
+    ({"SETTINGS": "AUDIT_LOG_DAYS=90"}, "SETTINGS"),
+    ({"SETTINGS": "AUDIT_LOG_RETENTION_DAYS=-1"}, "audit_log_retention_days"),
+    ({"SETTINGS": "AUDIT_LOG_RETENTION_DAYS"}, "dictionary"),
+    *(
+        ({"REGIONS": text}, "regions")
+        for text in ("eu", "eu|", "EU|Europe", "eu|Europe|a.test", "eu|A|https://a b", "eu|A|https://a?b", "eu|A;eu|B")
+    ),
+    *(
+        ({"CONTACT": text}, "contact")
+        for text in ("help", "http://example.com", "a b@example.com", "help@example.com, ops@example.com")
+    ),
+]
 
 
-def test_a_missing_variable_is_named():
-    with pytest.raises(ValidationError, match="table_name"):
-        load({key: value for key, value in GOOD.items() if key != "TABLE_NAME"})
+@each(("variables", "name", "value"), READ)
+def test_valid_settings_are_read_or_have_their_defaults(variables, name, value):
+    assert getattr(load({**GOOD, **variables}), name) == value
+
+
+@each(("variables", "named"), REFUSED)
+def test_an_invalid_or_missing_value_is_refused_with_the_name_of_the_setting(variables, named):
+    with pytest.raises(ValueError, match=named):
+        load({name: value for name, value in {**GOOD, **variables}.items() if value is not None})
 
 
 def ring(**keys: str) -> str:
@@ -59,84 +104,19 @@ def test_a_malformed_signing_secret_fails_at_cold_start_without_being_shown():
         assert "sss" not in str(caught.value)
 
 
-def test_an_invalid_value_is_refused():
-    for name, value in (
-        ("PUBLIC_BASE_URL", "api.example.com"),
-        ("PUBLIC_BASE_URL", "https://x?y"),
-        ("SERVICE_BRAND", "Not A Brand"),
-        ("REQUESTS_PER_MINUTE_USER_TOKEN", "0"),
-    ):
-        with pytest.raises(ValidationError):
-            load({**GOOD, name: value})
-
-
 def test_the_secret_is_not_in_its_representation():
     for text in ("s" * 32, ring(current="c", next="s"), ring(current="c", previous="s")):
         settings = load({**GOOD, "SIGNING_SECRET": text})
         assert "s" * 32 not in repr(settings) + repr(settings.signing_secret)
 
 
-def test_a_url_can_be_missing_or_empty():
-    for name in ("PUBLIC_BASE_URL", "DASHBOARD_BASE_URL"):
-        for environment in ({**GOOD, name: ""}, {key: value for key, value in GOOD.items() if key != name}):
-            assert getattr(load(environment), name.lower()) is None
-
-
-def test_device_clients_default_to_the_brands_command_line():
-    assert load(GOOD).device_clients == ("assent-cli",)
-    assert load({**GOOD, "SERVICE_BRAND": "acme", "DEVICE_CLIENT_IDS": ""}).device_clients == ("acme-cli",)
-    assert load({**GOOD, "DEVICE_CLIENT_IDS": "acme-cli,acme-tv"}).device_clients == ("acme-cli", "acme-tv")
-
-
-def test_device_authorization_is_on_unless_disabled():
-    assert load(GOOD).device_authorization_enabled is True
-    assert load({**GOOD, "DEVICE_AUTHORIZATION_ENABLED": "false"}).device_authorization_enabled is False
-
-
-def test_one_variable_can_have_several_settings():
-    loaded = load(
-        {**GOOD, "SETTINGS": "AUDIT_LOG_RETENTION_DAYS=90;TRUSTED_PROXY_ADDRESSES=192.0.2.0/24,2001:db8::/32"}
-    )
-    assert loaded.audit_log_retention_days == 90
-    assert [str(it) for it in loaded.trusted_proxy_addresses] == ["192.0.2.0/24", "2001:db8::/32"]
-    assert load({**GOOD, "SETTINGS": ""}) == load(GOOD)
-
-
-def test_plans_have_the_prices_of_the_variable():
-    assert load(GOOD).plan_prices == {}
-    prices = load({**GOOD, "SETTINGS": "PLAN_PRICES=starter=$29 a month, pro=$99 a month"}).plan_prices
-    assert prices == {"starter": "$29 a month", "pro": "$99 a month"}
-    with pytest.raises(ValueError, match="there is no plan gold"):
-        load({**GOOD, "PLAN_PRICES": "gold=1"})
-
-
-@pytest.mark.parametrize("text", ["AUDIT_LOG_DAYS=90", "AUDIT_LOG_RETENTION_DAYS=-1", "AUDIT_LOG_RETENTION_DAYS"])
-def test_unknown_names_and_values_of_settings_are_an_error(text):
-    with pytest.raises(ValueError, match=r"SETTINGS|audit_log_retention_days|dictionary"):
-        load({**GOOD, "SETTINGS": text})
-
-
-def test_regions_are_those_of_the_variable_or_the_aws_region(monkeypatch):
-    text = "eu|Europe (Frankfurt); us-east|United States|https://consent.example.com/us/"
-    assert load({**GOOD, "REGIONS": text}).regions == (
-        Region("eu", "Europe (Frankfurt)"),
-        Region("us-east", "United States", "https://consent.example.com/us"),
-    )
+def test_without_the_variable_the_only_region_is_that_of_aws(monkeypatch):
     for name, region in (
         ("us-west-2", Region("us-west", "United States (Oregon)")),
         ("eu-south-2", Region("eu-south-2", "eu-south-2")),
     ):
         monkeypatch.setenv("AWS_DEFAULT_REGION", name)
         assert load(GOOD).regions == load({**GOOD, "REGIONS": ""}).regions == (region,)
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["eu", "eu|", "EU|Europe", "eu|Europe|consent.example.com", "eu|A|https://a b", "eu|A|https://a?b", "eu|A;eu|B"],
-)
-def test_malformed_regions_are_an_error(text):
-    with pytest.raises(ValidationError, match=r"regions"):
-        load({**GOOD, "REGIONS": text})
 
 
 def test_the_contact_is_an_address_or_a_page_and_messages_make_sense_without():
@@ -146,6 +126,35 @@ def test_the_contact_is_an_address_or_a_page_and_messages_make_sense_without():
         ("https://example.com/help?a=1", "the operator of this service (https://example.com/help?a=1)"),
     ):
         assert load({**GOOD, "CONTACT": text}).name_operator("Ask {operator}.") == f"Ask {named}."
-    for wrong in ("help", "http://example.com", "a b@example.com", "help@example.com, ops@example.com"):
-        with pytest.raises(ValidationError):
-            load({**GOOD, "CONTACT": wrong})
+
+
+@pytest.fixture
+def unset(monkeypatch: pytest.MonkeyPatch):
+    bare = load({"TABLE_NAME": settings.table_name})
+    monkeypatch.setattr(urls, "settings", bare)
+
+
+def test_a_setting_overrides_the_stage():
+    urls.read_stage({"stageVariables": {"publicBaseUrl": "https://stage.example.com/live"}})
+    assert urls.public_base_url() == settings.public_base_url
+    assert urls.dashboard_base_url() == settings.dashboard_base_url
+
+
+def test_a_client_id_of_the_settings_overrides_the_stages(monkeypatch):
+    monkeypatch.setitem(settings.__dict__, "sign_in_client_id", "of the settings")
+    urls.read_stage({"stageVariables": {"signInClientId": "of the stage"}})
+    assert urls.sign_in_client_id() == "of the settings"
+
+
+@pytest.mark.usefixtures("unset")
+def test_without_settings_the_stage_determines_the_urls():
+    urls.read_stage({"stageVariables": {"publicBaseUrl": "https://stage.example.com/live"}})
+    assert urls.public_base_url() == urls.dashboard_base_url() == "https://stage.example.com/live"
+
+
+@pytest.mark.usefixtures("unset")
+@each("event", [None, {}, {"stageVariables": None}, {"stageVariables": {}}, {"stageVariables": {"publicBaseUrl": ""}}])
+def test_a_client_cant_influence_the_urls(event):
+    urls.read_stage(event)
+    with pytest.raises(LookupError):
+        urls.public_base_url()

@@ -8,7 +8,7 @@ from cli.tests.support.script import Pauses
 
 
 @pytest.fixture
-def pauses(monkeypatch: pytest.MonkeyPatch) -> Pauses:
+def pauses(monkeypatch):
     made = Pauses()
     monkeypatch.setattr(time, "sleep", made.sleep)
     monkeypatch.setattr(time, "monotonic", made.monotonic)

@@ -81,7 +81,7 @@ class TestEveryOperation:
         assert {*CALLS} == {*operations()}
 
     @each(("operation_id", "number"), EXAMPLES)
-    def test_returns_what_the_service_sent(self, operation_id: str, number: int):
+    def test_returns_what_the_service_sent(self, operation_id, number):
         service = DocumentedService(number)
         with Assent(base_url=ADDRESS, api_key="assent_secret", transport=httpx.MockTransport(service)) as client:
             result = evaluated(operation_id, client)
@@ -143,12 +143,6 @@ class TestMethods:
         both = methods(Assent), methods(AsyncAssent)
         parameters = [{name: [*inspect.signature(it).parameters] for name, it in found.items()} for found in both]
         assert parameters[0] == parameters[1]
-
-    def test_have_a_docstring_and_an_example(self):
-        assert [name for name, it in methods(Assent).items() if not it.__doc__] == []
-        shown = set(re.findall(r"client\.(\w+\.\w+)\(", " ".join(CALLS.values())))
-        # These call other methods.
-        assert {*methods(Assent)} - shown == {"audits.wait", "scans.wait", "device.poll", "device.redeem"}
 
     def test_take_every_parameter_and_field_of_the_operation(self):
         """Compares the arguments with the document, apart from what the SDK doesn't offer."""

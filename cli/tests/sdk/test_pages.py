@@ -5,7 +5,6 @@ import pytest
 
 from cli.tests.support.script import ADDRESS, Script, failure, page, run
 from openassent import AsyncAssent, NotFound
-from openassent.models import Region
 
 
 def region(number: int) -> dict[str, str]:
@@ -81,14 +80,8 @@ class TestAModel:
         assert found.model_dump(mode="json", by_alias=True)["badgeColor"] == "green"
         assert found.joined_at.tzinfo is not None
 
-    def test_is_immutable_and_comparable(self):
-        one = Region(id="eu", label="Europe")
-        assert one == Region(id="eu", label="Europe")
-        with pytest.raises(ValueError, match="frozen"):
-            one.id = "us"  # type: ignore[misc]
 
-
-def test_fields_that_the_service_ignored_are_logged(caplog: pytest.LogCaptureFixture):
+def test_fields_that_the_service_ignored_are_logged(caplog):
     warning = {"code": "unknown_field", "message": "Unknown field. Did you mean websites?", "path": ["website"]}
     ignored = httpx.Response(200, json={"success": True, "data": [region(1)], "warnings": [warning, "x"]})
     assert [it.id for it in Script(ignored).client().regions.list()] == ["region-1"]

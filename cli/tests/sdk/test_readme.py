@@ -11,7 +11,7 @@ import pytest
 
 import openassent
 from cli.tests.support.documented_service import DocumentedService
-from cli.tests.support.script import Pauses, run
+from cli.tests.support.script import run
 from openassent import Assent, AsyncAssent
 
 ROOT = Path(__file__).parents[3]
@@ -35,7 +35,7 @@ def defined_names(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     return defined
 
 
-def test_the_examples_run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], pauses: Pauses):
+def test_the_examples_run(monkeypatch, capsys, pauses):
     names = defined_names(monkeypatch)
     printed = capsys.readouterr().out
     assert re.search(r"^prj_\w+ \w+", printed)
@@ -51,7 +51,7 @@ def test_the_examples_run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
     assert names["receive"](b"{}", {}, "whsec_a2V5") == 400
 
 
-def test_the_examples_have_the_right_types(tmp_path: Path):
+def test_the_examples_have_the_right_types(tmp_path):
     for number, example in enumerate(EXAMPLES):
         (tmp_path / f"example_{number}.py").write_text(example)
     command = [sys.executable, "-m", "mypy", "--config-file", ROOT / "pyproject.toml", "--strict", tmp_path]

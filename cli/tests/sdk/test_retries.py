@@ -14,7 +14,6 @@ from cli.tests.support.script import (
     REGION,
     SECRET,
     TOKEN,
-    Pauses,
     Script,
     failure,
     page,
@@ -56,21 +55,21 @@ UPDATED = success({"updated": True})
 
 class TestARead:
     @each("answer", [*LOST, *NOT_DONE], ids=repr)
-    def test_is_repeated(self, pauses: Pauses, answer):
+    def test_is_repeated(self, pauses, answer):
         pauses.seconds.clear()
         script = Script(answer, answer, page([REGION]))
         assert [it.id for it in script.client().regions.list()] == ["eu-central"]
         assert (len(script.requests), len(pauses.seconds)) == (3, 2)
 
     @each("answer", FINAL, ids=range(len(FINAL)))
-    def test_isn_t_repeated_after_an_answer_that_wouldn_t_change(self, pauses: Pauses, answer):
+    def test_isn_t_repeated_after_an_answer_that_wouldn_t_change(self, pauses, answer):
         script = Script(answer)
         with pytest.raises(Exception, match=r".") as caught:
             script.client().me.get()
         assert (len(script.requests), pauses.seconds) == (1, [])
         assert caught.type.__module__ == "openassent.errors"
 
-    def test_fails_with_the_last_error_when_the_retries_are_used_up(self, pauses: Pauses):
+    def test_fails_with_the_last_error_when_the_retries_are_used_up(self, pauses):
         for retries, expected in ((0, ServerError), (2, TimedOut)):
             pauses.seconds.clear()
             script = Script(failure(500), failure(503, "SERVICE_UNAVAILABLE"), httpx.ReadTimeout("slow"))
@@ -83,14 +82,14 @@ class TestARead:
 
 class TestACreation:
     @each("answer", [*LOST, *NOT_DONE], ids=repr)
-    def test_is_repeated_with_the_same_key(self, pauses: Pauses, answer):
+    def test_is_repeated_with_the_same_key(self, pauses, answer):
         script = Script(answer, answer, success(ORGANIZATION, 201))
         assert script.client().organizations.create(name="Acme").id == "org_1"
         keys = {it.headers["Idempotency-Key"] for it in script.requests}
         assert (len(script.requests), len(keys)) == (3, 1)
         assert {it.content for it in script.requests} == {b'{"name":"Acme"}'}
 
-    def test_has_a_key_of_its_own(self, pauses: Pauses):
+    def test_has_a_key_of_its_own(self, pauses):
         script = Script(success(ORGANIZATION, 201))
         client = script.client()
         client.organizations.create(name="Acme")
@@ -100,13 +99,13 @@ class TestACreation:
         assert len({first, second}) == 2
         assert third == "mine"
 
-    def test_waits_while_the_first_attempt_is_still_running(self, pauses: Pauses):
+    def test_waits_while_the_first_attempt_is_still_running(self, pauses):
         running = failure(409, "CONFLICT", {"reason": "in_flight"}, retry_after="1")
         script = Script(httpx.ReadTimeout("slow"), running, running, success(ORGANIZATION, 201))
         assert script.client().organizations.create(name="Acme").id == "org_1"
         assert all(1 <= it <= 9 for it in pauses.seconds[1:])
 
-    def test_isn_t_repeated_after_a_conflict(self, pauses: Pauses):
+    def test_isn_t_repeated_after_a_conflict(self, pauses):
         script = Script(failure(409, "CONFLICT", {"suggestions": []}))
         with pytest.raises(Conflict):
             script.client().organizations.create(name="Acme", slug="taken")
@@ -114,7 +113,7 @@ class TestACreation:
 
 
 class TestAnotherChange:
-    def test_is_repeated_only_if_it_had_no_effect(self, pauses: Pauses):
+    def test_is_repeated_only_if_it_had_no_effect(self, pauses):
         for answer in LOST:
             script = Script(answer, UPDATED)
             with pytest.raises((ConnectionFailed, ServerError)):
@@ -125,7 +124,7 @@ class TestAnotherChange:
             assert script.client().members.update("mem_1", role="admin").updated
             assert len(script.requests) == 2, answer
 
-    def test_that_takes_effect_once_is_repeated(self, pauses: Pauses):
+    def test_that_takes_effect_once_is_repeated(self, pauses):
         """A deletion, a revocation, an unlock, and the change of a finding, which has a version."""
         for answer, call in (
             (success({"deleted": True}), lambda client: client.members.delete("mem_1").deleted),
@@ -140,7 +139,7 @@ class TestAnotherChange:
 
 
 class TestThePauses:
-    def test_are_a_random_part_of_a_backoff_that_doubles(self, pauses: Pauses):
+    def test_are_a_random_part_of_a_backoff_that_doubles(self, pauses):
         longest = [0.0] * 7
         for seed in range(50):
             random.seed(seed)
@@ -153,19 +152,19 @@ class TestThePauses:
             assert limit * 0.8 < seconds <= limit
 
     @each("value", ["7", "Wed, 04 Mar 2026 05:06:14 GMT"])
-    def test_begin_after_what_the_service_asks_for(self, pauses: Pauses, monkeypatch: pytest.MonkeyPatch, value: str):
+    def test_begin_after_what_the_service_asks_for(self, pauses, monkeypatch, value):
         monkeypatch.setattr(time, "time", lambda: 1_772_600_767.0)  # 05:06:07 on that day
         Script(failure(429, "RATE_LIMITED", retry_after=value), page([REGION])).client().regions.list().page()
         assert 7 <= pauses.seconds[0] <= 7.5
 
-    def test_don_t_exceed_a_minute_on_request(self, pauses: Pauses):
+    def test_don_t_exceed_a_minute_on_request(self, pauses):
         script = Script(failure(429, "RATE_LIMITED", retry_after="3600"))
         with pytest.raises(RateLimited) as caught:
             script.client().feedback.create(category="bug", message="Broken")
         assert (caught.value.retry_after, len(script.requests), pauses.seconds) == (3600.0, 1, [])
 
     @each("value", ["soon", "-5", "1e9", "²", ""])
-    def test_an_invalid_retry_after_is_ignored(self, pauses: Pauses, value: str):
+    def test_an_invalid_retry_after_is_ignored(self, pauses, value):
         pauses.seconds.clear()
         answer = httpx.Response(429, headers={"Retry-After": value.encode()})
         Script(answer, page([REGION])).client().regions.list().page()
@@ -173,7 +172,7 @@ class TestThePauses:
 
 
 class TestARefresh:
-    def test_is_repeated_until_the_old_token_could_revoke_all(self, pauses: Pauses):
+    def test_is_repeated_until_the_old_token_could_revoke_all(self, pauses):
         """After a minute, the service takes a used token for a stolen one."""
         script = Script(httpx.ReadError("reset"), success(TOKEN))
         assert script.client().device.refresh("old").access_token == "a"
@@ -187,7 +186,7 @@ class TestARefresh:
             script.client().device.refresh("old")
         assert len(script.requests) == 1
 
-    def test_redeems_a_code_once(self, pauses: Pauses):
+    def test_redeems_a_code_once(self, pauses):
         script = Script(success(CODE, 201), httpx.ReadError("reset"))
         client = script.client()
         login = client.device.start()
@@ -196,7 +195,7 @@ class TestARefresh:
         assert len(script.requests) == 2
 
 
-def test_the_asynchronous_client_repeats_as_the_synchronous_one(monkeypatch: pytest.MonkeyPatch):
+def test_the_asynchronous_client_repeats_as_the_synchronous_one(monkeypatch):
     slept: list[float] = []
 
     async def sleep(seconds: float) -> None:

@@ -4,7 +4,7 @@ import json
 import socket
 import ssl
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import httpx
@@ -12,10 +12,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from cli.tests.support.script import ADDRESS, CODE, SECRET, TOKEN, Pauses, Script, run, success
+from cli.tests.support.script import ADDRESS, CODE, SECRET, TOKEN, Script, run, success
 from openassent import Assent, AssentError, AsyncAssent, ConnectionFailed, InvalidArgument, MalformedResponse, webhooks
 from tests.support.each import each
-from tests.support.scripted_server import Conversation, ScriptedServer, answer, scripted_server
+from tests.support.scripted_server import Conversation, answer, scripted_server
 
 # Between two parts of a credential, so that a part that is quoted is noticed too.
 HALVES = SECRET[:20], SECRET[20:]
@@ -59,7 +59,7 @@ def echo(conversation: Conversation) -> bool:
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[ScriptedServer]:
+def server():
     """A service behind real connections: only these refuse a header that isn't valid."""
     certificates = ssl.create_default_context()
     with scripted_server(echo) as made, pytest.MonkeyPatch.context() as patch:
@@ -77,7 +77,7 @@ class TestACredential:
     @example("", "=", "")
     @example("", ".", "")
     @settings(max_examples=60, deadline=None, database=None)
-    def test_is_sent_or_refused(self, server: ScriptedServer, before: str, inside: str, after: str):
+    def test_is_sent_or_refused(self, server, before, inside, after):
         credential = before + HALVES[0] + inside + HALVES[1] + after
         requests = len(server.requests)
         error = failure(lambda client: client.me.get(), base_url=server.url, api_key=credential)
@@ -91,7 +91,7 @@ class TestACredential:
     @example("\n")
     @example("\ud800")
     @settings(max_examples=40, deadline=None, database=None)
-    def test_is_hidden_in_any_setting_and_argument(self, server: ScriptedServer, inside: str):
+    def test_is_hidden_in_any_setting_and_argument(self, server, inside):
         secret = inside.join(HALVES)
         for options in (
             {"base_url": f"https://{secret}@api.assent.test"},
@@ -116,7 +116,7 @@ class TestACredential:
             assert_hidden(error, *HALVES)
 
     @each("token", [f"{SECRET}\n1", SECRET])
-    def test_is_hidden_by_the_asynchronous_client(self, server: ScriptedServer, token: str):
+    def test_is_hidden_by_the_asynchronous_client(self, server, token):
         async def scenario() -> Exception:
             async with AsyncAssent(base_url=server.url, auth=self.signed(token)) as client:
                 with pytest.raises(AssentError) as caught:
@@ -136,7 +136,7 @@ class TestACredential:
     @example("\n")
     @example("/")
     @settings(max_examples=40, deadline=None, database=None)
-    def test_of_a_proxy_is_hidden(self, server: ScriptedServer, inside: str):
+    def test_of_a_proxy_is_hidden(self, server, inside):
         secret = inside.join(HALVES)
         for proxy in (f"http://me:{secret}@127.0.0.1:9", f"http://127.0.0.1:{secret}", f"socks9://{secret}", secret):
             with pytest.MonkeyPatch.context() as patch:
@@ -147,7 +147,7 @@ class TestACredential:
 
 class TestAFailure:
     @each("kind", TRANSPORT_ERRORS)
-    def test_a_connection_error_omits_the_text_of_its_cause(self, pauses: Pauses, kind: type[httpx.RequestError]):
+    def test_a_connection_error_omits_the_text_of_its_cause(self, pauses, kind):
         script = Script(kind(f"Illegal header value b'Bearer {SECRET}'"))
         with pytest.raises(AssentError) as caught:
             script.client().members.update("mem_1", role="admin")
@@ -168,7 +168,7 @@ class TestAFailure:
             (httpx.ReadError, ConnectionResetError, "the connection was lost", True),
         ],
     )
-    def test_says_what_is_wrong(self, kind: Any, cause: Any, reason: str, unknown: bool):
+    def test_says_what_is_wrong(self, kind, cause, reason, unknown):
         failed = kind(SECRET)
         failed.__cause__ = cause and OSError(SECRET)
         if cause:
@@ -179,14 +179,14 @@ class TestAFailure:
         assert_hidden(caught.value, SECRET)
 
     @each("kind", [httpx.LocalProtocolError, httpx.UnsupportedProtocol])
-    def test_a_request_that_cant_be_sent_isnt_repeated(self, pauses: Pauses, kind: type[httpx.RequestError]):
+    def test_a_request_that_cant_be_sent_isnt_repeated(self, pauses, kind):
         script = Script(kind(SECRET))
         with pytest.raises(InvalidArgument):
             script.client().me.get()
         assert (len(script.requests), pauses.seconds) == (1, [])
 
     @each("text", ["\ud800", {"a": float("nan")}])
-    def test_a_value_that_json_cant_represent_is_an_invalid_argument(self, text: Any):
+    def test_a_value_that_json_cant_represent_is_an_invalid_argument(self, text):
         script = Script(success({}))
         with pytest.raises((InvalidArgument, ValueError)) as caught:
             script.client(api_key=SECRET).device.revoke(text)
@@ -194,7 +194,7 @@ class TestAFailure:
         assert_hidden(caught.value, SECRET)
 
     @each("host", ["a" * 70 + ".test", "\u2603" * 70 + ".test"])
-    def test_an_impossible_host_is_reported_in_one_line(self, host: str):
+    def test_an_impossible_host_is_reported_in_one_line(self, host):
         error = failure(lambda client: client.me.get(), base_url=f"https://{host}", max_retries=0)
         assert isinstance(error, AssentError)
         assert_hidden(error)
@@ -215,7 +215,7 @@ def deep(levels: int) -> bytes:
 class TestAResponse:
     @given(field=st.sampled_from([*SECRETS]), value=JSON)
     @settings(max_examples=100, deadline=None, database=None)
-    def test_a_response_with_tokens_is_never_quoted(self, field: str, value: Any):
+    def test_a_response_with_tokens_is_never_quoted(self, field, value):
         """Validation errors of the models' library quote the whole value."""
         content = json.dumps({"success": True, "data": {**SECRETS, field: value}}).encode()
         client = Script(httpx.Response(200, content=content)).client(max_retries=0)
@@ -226,7 +226,7 @@ class TestAResponse:
 
     @each("status", [200, 400, 503])
     @each("levels", [101, 1_000, 200_000])
-    def test_a_deeply_nested_response_is_reported_in_one_line(self, levels: int, status: int):
+    def test_a_deeply_nested_response_is_reported_in_one_line(self, levels, status):
         for body in (deep(levels), b'{"success": true, "data": ' + deep(levels) + b"}"):
             client = Script(httpx.Response(status, content=body)).client(max_retries=0)
             for call in (client.me.get, client.projects.list().page, client.openapi.get, client.device.metadata):
@@ -235,7 +235,7 @@ class TestAResponse:
                 assert_hidden(caught.value, SECRET)
 
     @each("number", ["9" * 17, "9" * 5_000, "1e999", "-1"])
-    def test_cant_make_a_client_wait_without_end(self, pauses: Pauses, number: str):
+    def test_cant_make_a_client_wait_without_end(self, pauses, number):
         body = json.dumps({"success": True, "data": CODE}).replace('"interval": 5', f'"interval": {number}').encode()
         script = Script(httpx.Response(201, content=body), success(TOKEN))
         client = script.client()
@@ -249,14 +249,14 @@ class TestAResponse:
         "address",
         ["", "https://[", f"https://me:{SECRET}@a.test", "file:///etc/passwd", "--version", "https://a:99999"],
     )
-    def test_an_invalid_address_of_the_sign_in_page_is_rejected(self, address: str):
+    def test_an_invalid_address_of_the_sign_in_page_is_rejected(self, address):
         code = {**CODE, "verificationUriComplete": address}
         with pytest.raises(MalformedResponse) as caught:
             Script(success(code, 201)).client().device.start()
         assert_hidden(caught.value, SECRET)
 
     @each("cursor", [5, ["x"], {"a": 1}, True])
-    def test_an_invalid_cursor_is_rejected(self, cursor: Any):
+    def test_an_invalid_cursor_is_rejected(self, cursor):
         body = {"success": True, "data": [], "pagination": {"nextCursor": cursor}}
         for pagination in (body, {**body, "pagination": cursor}):
             with pytest.raises(MalformedResponse, match="cursor"):

@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 from cli.tests.support.documented_service import examples, operations
-from cli.tests.support.script import CODE, TOKEN, Pauses, Script, failure, success
+from cli.tests.support.script import CODE, TOKEN, Script, failure, success
 from openassent.errors import AccessDenied, Conflict, DeviceCodeExpired, ScanStartFailed, WaitTimedOut
 from openassent.models import AuthorizationServerMetadata
 from tests.support.each import each
@@ -38,7 +38,7 @@ NOT_STARTED = {
 
 
 class TestAScan:
-    def test_is_awaited_from_its_start(self, pauses: Pauses):
+    def test_is_awaited_from_its_start(self, pauses):
         seen: list[str] = []
         script = Script(
             success(STARTING, 202),
@@ -60,22 +60,22 @@ class TestAScan:
         ]
 
     @each("status", ["completed", "failed", "canceled"])
-    def test_has_ended(self, pauses: Pauses, status: str):
+    def test_has_ended(self, pauses, status):
         assert Script(success(scan(status))).client().scans.wait("scn_1").status == status
 
-    def test_is_held_by_the_service_unless_its_progress_is_shown(self, pauses: Pauses):
+    def test_is_held_by_the_service_unless_its_progress_is_shown(self, pauses):
         script = Script(success(scan("completed")))
         client = script.client()
         client.scans.wait("scn_1")
         client.scans.wait(client.scans.get("scn_1"), on_progress=lambda _: None)
         assert [it.headers.get("Prefer") for it in script.requests] == ["wait=20", None, None]
 
-    def test_that_takes_too_long_raises(self, pauses: Pauses):
+    def test_that_takes_too_long_raises(self, pauses):
         with pytest.raises(WaitTimedOut):
             Script(success(scan("running"))).client().scans.wait("scn_1", timeout=7)
         assert sum(pauses.seconds) == 6
 
-    def test_that_can_t_be_started_raises(self, pauses: Pauses):
+    def test_that_can_t_be_started_raises(self, pauses):
         client = Script(success(STARTING, 202), success(NOT_STARTED)).client()
         with pytest.raises(ScanStartFailed, match="can't be read") as caught:
             client.scans.wait(client.scans.start(repository_id="rep_1"))
@@ -83,7 +83,7 @@ class TestAScan:
 
 
 class TestARunOfAnAudit:
-    def test_is_awaited_until_it_has_ended_or_the_timeout_is_over(self, pauses: Pauses):
+    def test_is_awaited_until_it_has_ended_or_the_timeout_is_over(self, pauses):
         ended = examples(operations()["getAuditRun"])[0][1]["data"]
         pending = success({**ended, "status": "pending"})
         client = Script(pending, pending, success(ended)).client()
@@ -102,7 +102,7 @@ class TestALogin:
             ((httpx.ReadTimeout("slow"), failure(503)), [5, 10, 20]),  # less often after a lost connection
         ],
     )
-    def test_waits_for_the_approval(self, pauses: Pauses, answers, waited: list[float]):
+    def test_waits_for_the_approval(self, pauses, answers, waited):
         pauses.seconds.clear()
         client = Script(success(CODE, 201), *answers, success(TOKEN)).client(max_retries=0)
         assert client.device.poll(client.device.start()).access_token == "a"
@@ -117,12 +117,12 @@ class TestALogin:
         ],
         ids=["denied", "expired", "used"],
     )
-    def test_ends_when_the_person_or_the_service_refuses(self, pauses: Pauses, answer, expected):
+    def test_ends_when_the_person_or_the_service_refuses(self, pauses, answer, expected):
         client = Script(success(CODE, 201), PENDING, answer).client()
         with pytest.raises(expected):
             client.device.poll(client.device.start())
 
-    def test_ends_at_its_timeout_or_when_the_code_expires(self, pauses: Pauses):
+    def test_ends_at_its_timeout_or_when_the_code_expires(self, pauses):
         client = Script(success(CODE, 201), PENDING).client()
         with pytest.raises(WaitTimedOut):
             client.device.poll(client.device.start(), timeout=12)
@@ -133,12 +133,12 @@ class TestALogin:
             client.device.poll(client.device.start())
         assert 55 <= sum(pauses.seconds) <= 65
 
-    def test_hides_its_secrets(self, pauses: Pauses):
+    def test_hides_its_secrets(self, pauses):
         login = Script(success(CODE, 201)).client().device.start()
         assert login.code_verifier not in repr(login)
         assert "dc" not in repr(login)
 
-    def test_uses_the_endpoints_of_the_metadata(self, pauses: Pauses):
+    def test_uses_the_endpoints_of_the_metadata(self, pauses):
         content = examples(operations()["getAuthorizationServer"])[0][1]
         metadata = AuthorizationServerMetadata.model_validate(
             {

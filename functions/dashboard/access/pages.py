@@ -15,27 +15,27 @@ from dashboard.parameters import Anyone, SignsIn, Submits
 router = ControlRouter(tags=["Pages"], include_in_schema=False)
 
 
-@router.get("/sign-in", operation_id="beginSignIn")
+@router.get("/sign-in")
 async def begin_sign_in(session: SignsIn) -> Response:
     """Redirects to the sign-in provider. `return_to` is ignored unless it is a dashboard page."""
     begun = sign_in.begin_sign_in(session.parameters.get("return_to"))
     return redirect(begun.url, [web_session.cookie(begun.purpose, begun.note, sign_in.SIGN_IN_SECONDS)])
 
 
-@router.get("/sign-up", operation_id="beginSignUp")
+@router.get("/sign-up")
 async def begin_sign_up(session: SignsIn) -> Response:
     """Redirects to the sign-in provider's form for a new account, if it has one, or else to its sign-in."""
     begun = sign_in.begin_sign_in(session.parameters.get("return_to"), creates_account=settings.self_sign_up)
     return redirect(begun.url, [web_session.cookie(begun.purpose, begun.note, sign_in.SIGN_IN_SECONDS)])
 
 
-@router.get("/login", operation_id="redirectLogin")
+@router.get("/login")
 async def redirect_login(session: Anyone) -> Response:  # noqa: ARG001
     """Redirects people who guess the address of the sign-in."""
     return redirect("/sign-in")
 
 
-@router.get("/sign-in/callback", operation_id="finishSignIn")
+@router.get("/sign-in/callback")
 async def finish_sign_in(session: SignsIn, user_agent: Annotated[str, Header()] = "") -> Response:
     """Completes the sign-in when the provider redirects back. The first sign-in creates the account."""
     code, state, error, issuer = (session.parameters.get(name) for name in ("code", "state", "error", "iss"))
@@ -54,14 +54,14 @@ async def finish_sign_in(session: SignsIn, user_agent: Annotated[str, Header()] 
     return redirect(signed_in.return_to, [*cookies, web_session.cookie(purpose, "", 0)])
 
 
-@router.post("/sign-out", operation_id="signOut")
+@router.post("/sign-out")
 async def sign_out(session: Submits) -> Response:
     """Revokes the session, both as a cookie and as a bearer token."""
     sessions.revoke(session.secret)
     return redirect("/signed-out", web_session.ended_cookies())
 
 
-@router.get("/signed-out", operation_id="showSignedOut")
+@router.get("/signed-out")
 async def show_signed_out(session: SignsIn) -> Response:
     """Confirms the sign-out or the deletion of the account, and links to the sign-out of the provider."""
     is_deleted = session.parameters.get("done") == "deleted"

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from controlplane.access import sign_in as accounts
 from controlplane.people import sessions, users
 from controlplane.platform.core import clock, keyring
-from controlplane.platform.core.errors import InvalidPayload, NotFound, ServiceUnavailable
+from controlplane.platform.core.errors import InvalidPayload, NotFound, ServiceUnavailable, known
 from controlplane.platform.core.keyring import SigningKey
 from controlplane.platform.core.settings import settings
 from controlplane.platform.core.urls import dashboard_base_url, sign_in_client_id
@@ -168,9 +168,7 @@ def _open_note(state: str, note_of: Callable[[str], str]) -> tuple[str, SigningK
     purpose = note_purpose(state)
     note = note_of(purpose) if purpose else ""
     text, _, seal = note.rpartition(".")
-    key = keyring.signer_of(_NOTE, text, seal)
-    if key is None:
-        raise SignInLost
+    key = known(keyring.signer_of(_NOTE, text, seal), SignInLost)
     noted_state, until, return_to = text.split(".")
     if not hmac.compare_digest(noted_state, state) or int(until) <= clock.now():
         raise SignInLost

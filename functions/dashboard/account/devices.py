@@ -42,14 +42,14 @@ class NothingGranted(NotAcceptable):
 _NOT_DECIDABLE = (UnknownUserCode, RequestExpired, AlreadyDecided, TooManyTries, NotReviewed)
 
 
-@router.get("/device", operation_id="showDevice")
+@router.get("/device")
 async def show_device(session: SignedIn) -> Response:
     """Asks for the user code that a device shows. A link can prefill the code but not submit it."""
     _require_devices()
     return _form(session, session.parameters.get("user_code", ""))
 
 
-@router.post("/device", operation_id="reviewDevice")
+@router.post("/device")
 async def review_device(session: Submits) -> Response:
     """Shows the device request for review. An unknown code counts as a failed attempt."""
     _require_devices()
@@ -62,13 +62,13 @@ async def review_device(session: Submits) -> Response:
         return _form(session, code, failure)
 
 
-@router.post("/device/approve", operation_id="approveDevice")
+@router.post("/device/approve")
 async def approve_device(session: Submits) -> Response:
     """Approves the device with the scopes that were left checked."""
     return _decide(session, approves=True)
 
 
-@router.post("/device/deny", operation_id="denyDevice")
+@router.post("/device/deny")
 async def deny_device(session: Submits) -> Response:
     """Denies the device."""
     return _decide(session, approves=False)

@@ -12,7 +12,7 @@ from controlplane.code_host.github.connecting import is_configured
 from controlplane.organizations import invitees
 from controlplane.organizations.invitees import AlreadyMember, InvitationGone, InvitationVoid, NotBlocked, OwnsTooMany
 from controlplane.platform.core import ids
-from controlplane.platform.core.errors import ApiError
+from controlplane.platform.core.errors import ApiError, known
 from controlplane.platform.core.ids import InvitationId
 from controlplane.platform.core.settings import settings
 from controlplane.platform.http.app import ControlRouter
@@ -32,7 +32,7 @@ _DONE = {
 }
 
 
-@router.get("/", operation_id="showOverview")
+@router.get("/")
 async def show_overview(session: Anyone) -> Response:
     """Leads to the user's only organization, or shows all of them, or a welcome page if signed out.
 
@@ -46,13 +46,13 @@ async def show_overview(session: Anyone) -> Response:
     return page("overview", session, current="/", received=received, is_github_offered=is_configured())
 
 
-@router.get("/invitations", operation_id="showInvitations")
+@router.get("/invitations")
 async def show_invitations(session: SignedIn) -> Response:
     """Shows the pending invitations for the account's verified email address."""
     return _invitations(session)
 
 
-@router.post("/invitations/accept", operation_id="acceptInvitation")
+@router.post("/invitations/accept")
 async def accept_invitation(session: Submits) -> Response:
     """Accepts an invitation: makes the user a member of the organization, and leads to it."""
     try:
@@ -62,7 +62,7 @@ async def accept_invitation(session: Submits) -> Response:
     return redirect(f"/organizations/{joined.slug}?done=joined")
 
 
-@router.post("/invitations/decline", operation_id="declineInvitation")
+@router.post("/invitations/decline")
 async def decline_invitation(session: Submits) -> Response:
     """Declines an invitation."""
     try:
@@ -72,7 +72,7 @@ async def decline_invitation(session: Submits) -> Response:
     return redirect("/invitations?done=declined")
 
 
-@router.post("/invitations/block", operation_id="blockOrganization")
+@router.post("/invitations/block")
 async def block_organization(session: Submits) -> Response:
     """Declines an invitation and hides future invitations from its organization."""
     try:
@@ -82,13 +82,13 @@ async def block_organization(session: Submits) -> Response:
     return redirect("/invitations?done=blocked")
 
 
-@router.get("/invitations/blocked", operation_id="showBlockedOrganizations")
+@router.get("/invitations/blocked")
 async def show_blocked_organizations(session: SignedIn) -> Response:
     """Lists the organizations that the user has blocked."""
     return _blocked(session)
 
 
-@router.get("/invitations/{invitationId}", operation_id="showInvitation")
+@router.get("/invitations/{invitationId}")
 async def show_invitation(session: SignedIn, invitation_id: Annotated[str, Path(alias="invitationId")]) -> Response:
     """Shows one invitation. The link of its email leads here, and has no secret: the account's address is verified."""
     profile, parsed = session.profile, InvitationId.parse(invitation_id)
@@ -96,7 +96,7 @@ async def show_invitation(session: SignedIn, invitation_id: Annotated[str, Path(
     return page("invitation", session, current="/invitations", profile=profile, received=received)
 
 
-@router.post("/invitations/unblock", operation_id="unblockOrganization")
+@router.post("/invitations/unblock")
 async def unblock_organization(session: Submits) -> Response:
     """Unblocks an organization, so that its invitations are shown again."""
     organization_id = session.form.get("organization_id", "")
@@ -110,10 +110,7 @@ async def unblock_organization(session: Submits) -> Response:
 
 
 def _read_id(session: WebSession) -> InvitationId:
-    parsed = InvitationId.parse(session.form.get("invitation_id", ""))
-    if parsed is None:
-        raise InvitationGone
-    return parsed
+    return known(InvitationId.parse(session.form.get("invitation_id", "")), InvitationGone)
 
 
 def _invitations(session: WebSession, failure: ApiError | None = None) -> Response:

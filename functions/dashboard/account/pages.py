@@ -25,26 +25,26 @@ class LastOwner(Conflict):
         )
 
 
-@router.get("/account", operation_id="showProfile")
+@router.get("/account")
 async def show_profile(session: SignedIn) -> Response:
     """Shows who the person is here, and leads to the export and to the deletion."""
     return page("account", session, current="/account")
 
 
-@router.get("/account/export", operation_id="exportAccount")
+@router.get("/account/export")
 async def export_account(session: SignedIn) -> Response:
     """Returns the person's data as a file."""
     exported = personal_data.export_own(session.user_id)
     return download("my-data.json", json.dumps(exported, indent=2, ensure_ascii=False), "application/json")
 
 
-@router.get("/account/delete", operation_id="showAccountDeletion")
+@router.get("/account/delete")
 async def show_account_deletion(session: SignedIn) -> Response:
     """Explains what deleting the account removes and keeps, and asks for the address."""
     return _deletion(session)
 
 
-@router.post("/account/delete", operation_id="deleteAccount")
+@router.post("/account/delete")
 async def delete_account(session: Submits) -> Response:
     """Deletes the account if the person typed its address, and signs the person out."""
     profile, typed = session.account.profile, session.form.get("confirmation", "").strip().lower()

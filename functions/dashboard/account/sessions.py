@@ -25,13 +25,13 @@ class EntryGone(NotFound):
     message = "This entry is no longer there: it has expired or was revoked."
 
 
-@router.get("/sessions", operation_id="showSessions")
+@router.get("/sessions")
 async def show_sessions(session: SignedIn) -> Response:
     """Lists the user's sessions, devices, and tokens, with a button to revoke each."""
     return _sessions(session)
 
 
-@router.post("/sessions/revoke", operation_id="endSession")
+@router.post("/sessions/revoke")
 async def end_session(session: Submits) -> Response:
     """Revokes a session, device, or token. Revoking the current session signs the user out."""
     try:
@@ -43,7 +43,7 @@ async def end_session(session: Submits) -> Response:
     return _sessions(session, done="Revoked. It no longer has access.")
 
 
-@router.post("/sessions/revoke-others", operation_id="endOtherSessions")
+@router.post("/sessions/revoke-others")
 async def end_other_sessions(session: Submits) -> Response:
     """Revokes all sessions, devices, and tokens except the current session."""
     revoked, has_more = revocations.revoke_others(session.user_id, session.entry_local, _REVOKED_AT_ONCE)

@@ -6,7 +6,7 @@ from typing import Final
 
 from controlplane.api_keys import rules
 from controlplane.api_keys.items import KeyDraft, Restrictions
-from controlplane.platform.core.errors import InvalidPayload
+from controlplane.platform.core.errors import InvalidPayload, known
 from controlplane.platform.core.ids import ProjectId
 from controlplane.platform.core.scopes import API_KEY_SCOPES, SCOPES
 from dashboard.forms import NotAcceptable, read_choice, read_name
@@ -54,10 +54,7 @@ def project_field(project_id: ProjectId) -> str:
 
 
 def _read_project(text: str) -> ProjectId:
-    project_id = ProjectId.parse(text)
-    if project_id is None:
-        raise NotAcceptable(rules.UNKNOWN_PROJECT)
-    return project_id
+    return known(ProjectId.parse(text), NotAcceptable(rules.UNKNOWN_PROJECT))
 
 
 def _start_of(day: str) -> float:

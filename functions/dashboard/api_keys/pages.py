@@ -10,11 +10,12 @@ from controlplane.api_keys import rules
 from controlplane.api_keys import store as api_keys
 from controlplane.api_keys import usage as key_usage
 from controlplane.api_keys.items import ApiKeyItem, KeyDraft
-from controlplane.api_keys.rules import UNKNOWN_PROJECT, find_unknown, own_key
+from controlplane.api_keys.rules import UNKNOWN_PROJECT, find_unknown
 from controlplane.api_keys.store import UnknownKey
 from controlplane.api_keys.usage import DayUsage
 from controlplane.organizations import store as organizations
 from controlplane.platform.core.errors import ApiError
+from controlplane.platform.core.ids import KeyId
 from controlplane.platform.core.plans import API_KEYS_PER_ORGANIZATION, PLANS
 from controlplane.platform.http.app import ControlRouter
 from controlplane.platform.table.parallel import read_both, reading
@@ -39,13 +40,13 @@ _DONE = {
 }
 
 
-@router.get("/organizations/{organizationSlug}/keys", operation_id="showKeys")
+@router.get("/organizations/{organizationSlug}/keys")
 async def show_keys(session: MemberSees) -> Response:
     """Lists the organization's API keys. Admins and owners can create others if the plan has API access."""
     return _keys(session)
 
 
-@router.post("/organizations/{organizationSlug}/keys", operation_id="submitKey")
+@router.post("/organizations/{organizationSlug}/keys")
 async def submit_key(session: AdminSubmitsMany) -> Response:
     """Creates a key and shows its secret. Sending the same form again shows the same secret."""
     try:
@@ -56,13 +57,13 @@ async def submit_key(session: AdminSubmitsMany) -> Response:
     return _secret(session, created, name=draft.name)
 
 
-@router.get("/organizations/{organizationSlug}/keys/{keyId}", operation_id="showKey")
+@router.get("/organizations/{organizationSlug}/keys/{keyId}")
 async def show_key(session: MemberSees, key_id: KeyPath) -> Response:
     """Shows a key. Admins and owners can roll and revoke it."""
     return _key(session, key_id)
 
 
-@router.post("/organizations/{organizationSlug}/keys/{keyId}/roll", operation_id="submitKeyRoll")
+@router.post("/organizations/{organizationSlug}/keys/{keyId}/roll")
 async def submit_key_roll(session: AdminSubmits, key_id: KeyPath) -> Response:
     """Replaces the key and shows the new secret. Sending the same form again shows the same secret."""
     try:
@@ -75,10 +76,10 @@ async def submit_key_roll(session: AdminSubmits, key_id: KeyPath) -> Response:
     return _secret(session, created, grace_seconds=grace_seconds)
 
 
-@router.post("/organizations/{organizationSlug}/keys/{keyId}/revoke", operation_id="submitKeyRevocation")
+@router.post("/organizations/{organizationSlug}/keys/{keyId}/revoke")
 async def submit_key_revocation(session: AdminSubmits, key_id: KeyPath) -> Response:
     """Revokes the key, or the old secret of the key that replaced it."""
-    own_id = own_key(session.organization.organization_id, key_id)
+    own_id = session.own(KeyId, key_id, UnknownKey)
     left = key_changes.delete_key(own_id, admin_id=session.user_id)
     return redirect_within(session.organization, f"/keys/{left}?done=ended" if left else "/keys?done=revoked")
 
@@ -113,7 +114,7 @@ def _create(session: WebSession, draft: KeyDraft) -> Created:
 
 
 def _roll(session: WebSession, key_id: str, grace_seconds: int) -> Created:
-    own_id = own_key(session.organization.organization_id, key_id)
+    own_id = session.own(KeyId, key_id, UnknownKey)
 
     def roll(legs: Mapping[str, Leg], secret: str) -> str:
         minted = api_keys.roll_key(
@@ -157,7 +158,7 @@ def _keys(session: WebSession, failure: ApiError | None = None) -> Response:
 
 
 def _key(session: WebSession, key_id: str, failure: ApiError | None = None) -> Response:
-    organization, key = api_keys.get_key(own_key(session.organization.organization_id, key_id))
+    organization, key = api_keys.get_key(session.own(KeyId, key_id, UnknownKey))
     (usage, used), limited_to = read_both(
         lambda: read_both(lambda: key_usage.find_usage([key]), lambda: key_usage.find_previous_uses([key])),
         lambda: _list_project_names(key),

@@ -10,7 +10,7 @@ from fastapi import Response
 from controlplane.access.web_session import WebSession
 from controlplane.audits import runs, store
 from controlplane.audits.items import AuditItem, ReportItem, RunChanges, RunItem, UnknownAudit, UnknownRun
-from controlplane.audits.store import DailyRunsUsed, RunInProgress
+from controlplane.audits.store import AlreadyAudited, DailyRunsUsed, RunInProgress
 from controlplane.platform.core import clock, ids
 from controlplane.platform.core.errors import ApiError
 from controlplane.platform.core.ids import ProjectId, RunId
@@ -56,42 +56,44 @@ _ADVICE = {
 _NO_ADVICE = "Run the audit again. If that repeats, ask the operator of the service."
 
 
-@router.get("/organizations/{organizationSlug}/projects/{projectSlug}/audits", operation_id="showAudits")
+@router.get("/organizations/{organizationSlug}/projects/{projectSlug}/audits")
 async def show_audits(session: MemberSees, project_slug: ProjectSlug) -> Response:
     """Lists the project's audits, with a form that creates one."""
     return _audits(session, project_slug)
 
 
-@router.post("/organizations/{organizationSlug}/projects/{projectSlug}/audits", operation_id="submitAudit")
+@router.post("/organizations/{organizationSlug}/projects/{projectSlug}/audits")
 async def submit_audit(session: MemberSubmits, project_slug: ProjectSlug) -> Response:
-    """Creates an audit and starts its first run, to which it leads."""
+    """Creates an audit with its first run, to which it leads. Leads to the website's audit if it has one."""
     project = projects.get_project(_resolve(session, project_slug))
 
-    started: list[RunItem] = []
+    created: list[AuditItem] = []
 
     def create(legs: Mapping[str, Leg]) -> str:
-        audit = store.create_audit(project, session.form.get("website_id", ""), _read_schedule(session), legs)
-        started.append(store.start_run(audit))
-        return audit.audit_id
+        website_id, schedule = session.form.get("website_id", ""), _read_schedule(session)
+        created.append(store.create_audit(project, website_id, schedule, legs, starts=True))
+        return created[0].audit_id
 
     try:
         audit_id = once.create_once(session, "createAuditOnPage", create)
     except UnknownProject:
         raise
+    except AlreadyAudited as failure:
+        return _redirect(session, project.slug, f"/{failure.audit_id}")
     except ApiError as failure:
         return _audits(session, project.slug, failure)
     # A form that is sent again leads to the audit.
-    below = "".join(f"/runs/{run.run_id}" for run in started)
+    below = "".join(f"/runs/{it.active_run_id}" for it in created)
     return _redirect(session, project.slug, f"/{audit_id}{below}?done=created")
 
 
-@router.get("/organizations/{organizationSlug}/projects/{projectSlug}/audits/{auditId}", operation_id="showAudit")
+@router.get("/organizations/{organizationSlug}/projects/{projectSlug}/audits/{auditId}")
 async def show_audit(session: MemberSees, project_slug: ProjectSlug, audit_id: AuditPath) -> Response:
     """Shows an audit: its runs, its schedule, and how to prove that the website is one's own."""
     return _audit(session, project_slug, _resolve(session, project_slug, audit_id), audit_id)
 
 
-@router.post("/organizations/{organizationSlug}/projects/{projectSlug}/audits/{auditId}", operation_id="scheduleAudit")
+@router.post("/organizations/{organizationSlug}/projects/{projectSlug}/audits/{auditId}")
 async def schedule_audit(session: MemberSubmits, project_slug: ProjectSlug, audit_id: AuditPath) -> Response:
     """Changes the audit's schedule."""
     project_id = _resolve(session, project_slug, audit_id)
@@ -102,10 +104,8 @@ async def schedule_audit(session: MemberSubmits, project_slug: ProjectSlug, audi
     return _redirect(session, project_slug, f"/{audit_id}?done=scheduled")
 
 
-@router.post(
-    "/organizations/{organizationSlug}/projects/{projectSlug}/audits/{auditId}/runs", operation_id="startAuditRunOnPage"
-)
-async def start_run(session: MemberSubmits, project_slug: ProjectSlug, audit_id: AuditPath) -> Response:
+@router.post("/organizations/{organizationSlug}/projects/{projectSlug}/audits/{auditId}/runs")
+async def start_audit_run_on_page(session: MemberSubmits, project_slug: ProjectSlug, audit_id: AuditPath) -> Response:
     """Starts a run, and leads to it."""
     project_id = _resolve(session, project_slug, audit_id)
     try:
@@ -115,22 +115,16 @@ async def start_run(session: MemberSubmits, project_slug: ProjectSlug, audit_id:
     return _redirect(session, project_slug, f"/{audit_id}/runs/{run.run_id}?done=started")
 
 
-@router.post(
-    "/organizations/{organizationSlug}/projects/{projectSlug}/audits/{auditId}/delete",
-    operation_id="deleteAuditOnPage",
-)
-async def delete_audit(session: AdminSubmits, project_slug: ProjectSlug, audit_id: AuditPath) -> Response:
+@router.post("/organizations/{organizationSlug}/projects/{projectSlug}/audits/{auditId}/delete")
+async def delete_audit_on_page(session: AdminSubmits, project_slug: ProjectSlug, audit_id: AuditPath) -> Response:
     """Deletes the audit with its schedule. Its runs are kept."""
     project = projects.get_project(_resolve(session, project_slug, audit_id))
     website_id = store.delete_audit(project, audit_id, session.user_id)
     return _redirect(session, project.slug, f"?done={'deleted-website' if website_id else 'deleted'}")
 
 
-@router.get(
-    "/organizations/{organizationSlug}/projects/{projectSlug}/audits/{auditId}/runs/{runId}",
-    operation_id="showAuditRun",
-)
-async def show_run(session: MemberSees, project_slug: ProjectSlug, audit_id: AuditPath, run: RunPath) -> Response:
+@router.get("/organizations/{organizationSlug}/projects/{projectSlug}/audits/{auditId}/runs/{runId}")
+async def show_audit_run(session: MemberSees, project_slug: ProjectSlug, audit_id: AuditPath, run: RunPath) -> Response:
     """Shows a run: its status, and what its visits found and recorded. It outlives its audit."""
     project_id, run_id = _resolve(session, project_slug, audit_id), RunId.parse(run)
     if run_id is None or run_id.organization_id != session.organization.organization_id:

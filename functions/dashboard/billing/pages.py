@@ -24,7 +24,7 @@ _DAY_SECONDS = 86_400
 _CHART_DAYS = 30
 
 
-@router.get("/organizations/{organizationSlug}/billing", operation_id="showBilling")
+@router.get("/organizations/{organizationSlug}/billing")
 async def show_billing(session: MemberSees) -> Response:
     """Shows the plan with what it includes, the usage against its limits, and the credits with their ledger."""
     organization_id = session.organization.organization_id

@@ -5,6 +5,7 @@ from typing import get_args
 
 from controlplane.code_host import repositories
 from controlplane.code_host.items import Link, LinkSettings, RepositoryItem
+from controlplane.platform.core.errors import known
 from controlplane.platform.core.ids import ProjectId
 from controlplane.platform.core.naming import is_branch, is_folder
 from controlplane.platform.core.priorities import Priority
@@ -60,10 +61,7 @@ def fields_of(link: Link) -> dict[str, str]:
 
 def read_project(form: Mapping[str, str]) -> ProjectId:
     """Returns the chosen project. Raises NotAcceptable."""
-    project_id = ProjectId.parse(form.get("project_id", ""))
-    if project_id is None:
-        raise NotAcceptable("Choose a project.")
-    return project_id
+    return known(ProjectId.parse(form.get("project_id", "")), NotAcceptable("Choose a project."))
 
 
 def _read_settings(form: Mapping[str, str]) -> LinkSettings:

@@ -6,6 +6,7 @@ from controlplane.access.web_session import WebSession
 from controlplane.code_host import repositories
 from controlplane.code_host.github.connecting import GrantedRepository, is_configured
 from controlplane.code_host.items import Link, RepositoryItem
+from controlplane.code_host.repositories import UnknownRepository
 from controlplane.organizations import store as organizations
 from controlplane.platform.core import clock
 from controlplane.platform.core.errors import ApiError, Forbidden, NotFound
@@ -36,7 +37,7 @@ _DONE = {
 }
 
 
-@router.get("/organizations/{organizationSlug}/repositories", operation_id="showRepositories")
+@router.get("/organizations/{organizationSlug}/repositories")
 async def show_repositories(session: MemberSees) -> Response:
     """Lists the connected repositories. Admins and owners can connect others."""
     organization_id = session.organization.organization_id
@@ -52,14 +53,14 @@ async def show_repositories(session: MemberSees) -> Response:
     )
 
 
-@router.get("/organizations/{organizationSlug}/repositories/{repositoryId}", operation_id="showRepository")
+@router.get("/organizations/{organizationSlug}/repositories/{repositoryId}")
 async def show_repository(session: MemberSees, repository_id: RepositoryPath) -> Response:
     """Shows the repository's links to projects. Admins and owners can change them."""
     return _repository(session, _get_repository(session, repository_id))
 
 
-@router.post("/organizations/{organizationSlug}/repositories/{repositoryId}/links", operation_id="saveRepositoryLink")
-async def save_link(session: AdminSubmits, repository_id: RepositoryPath) -> Response:
+@router.post("/organizations/{organizationSlug}/repositories/{repositoryId}/links")
+async def save_repository_link(session: AdminSubmits, repository_id: RepositoryPath) -> Response:
     """Links a project, or changes or removes its link."""
     repository = _get_repository(session, repository_id)
     change = forms.unlink if session.form.get("action") == "unlink" else forms.save_link
@@ -70,24 +71,20 @@ async def save_link(session: AdminSubmits, repository_id: RepositoryPath) -> Res
     return redirect_within(session.organization, f"/repositories/{repository.repository_id}?done={done}")
 
 
-@router.get(
-    "/organizations/{organizationSlug}/repositories/{repositoryId}/disconnect", operation_id="showDisconnection"
-)
+@router.get("/organizations/{organizationSlug}/repositories/{repositoryId}/disconnect")
 async def show_disconnection(session: AdminSees, repository_id: RepositoryPath) -> Response:
     """Explains what disconnecting the repository deletes."""
     return page("repository_disconnect", session, repository=_get_repository(session, repository_id))
 
 
-@router.post(
-    "/organizations/{organizationSlug}/repositories/{repositoryId}/disconnect", operation_id="confirmDisconnection"
-)
+@router.post("/organizations/{organizationSlug}/repositories/{repositoryId}/disconnect")
 async def confirm_disconnection(session: AdminSubmits, repository_id: RepositoryPath) -> Response:
     """Disconnects the repository."""
-    repositories.disconnect_repository(_read_id(session, repository_id), session.user_id)
+    repositories.disconnect_repository(session.own(RepositoryId, repository_id, UnknownRepository), session.user_id)
     return redirect_within(session.organization, "/repositories?done=disconnected")
 
 
-@router.get("/organizations/{organizationSlug}/github", operation_id="connectGithub")
+@router.get("/organizations/{organizationSlug}/github")
 async def connect_github(session: AdminSees) -> Response:
     """Leads to GitHub: to install our App or, with `installed`, to confirm who the person is.
 
@@ -98,7 +95,7 @@ async def connect_github(session: AdminSees) -> Response:
     return page("github_next", session, leads_on_to=target) if "new" in session.parameters else redirect(target)
 
 
-@router.get("/github/callback", operation_id="finishGithub")
+@router.get("/github/callback")
 async def finish_github(session: SignedIn) -> Response:
     """Offers the repositories that the person may connect. A single one is chosen already.
 
@@ -116,7 +113,7 @@ async def finish_github(session: SignedIn) -> Response:
     return _offers(session, offers)
 
 
-@router.post("/organizations/{organizationSlug}/repositories", operation_id="connectRepository")
+@router.post("/organizations/{organizationSlug}/repositories")
 async def connect_repository(session: AdminSubmits) -> Response:
     """Connects the chosen repository, links it to a new or an existing project, and leads to its first scan.
 
@@ -140,18 +137,8 @@ async def connect_repository(session: AdminSubmits) -> Response:
     return redirect_within(session.organization, await importing.find_started(path))
 
 
-def _read_id(session: WebSession, text: str) -> RepositoryId:
-    repository_id = RepositoryId.parse(text)
-    if repository_id is None or repository_id.organization_id != session.organization.organization_id:
-        raise repositories.UnknownRepository
-    return repository_id
-
-
 def _get_repository(session: WebSession, text: str) -> RepositoryItem:
-    repository = repositories.find_repository(_read_id(session, text))
-    if repository is None:
-        raise repositories.UnknownRepository
-    return repository
+    return repositories.get_repository(session.own(RepositoryId, text, UnknownRepository))
 
 
 def _repository(session: WebSession, repository: RepositoryItem, failure: ApiError | None = None) -> Response:

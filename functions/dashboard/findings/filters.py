@@ -49,6 +49,10 @@ class Filters(NamedTuple):
     def known_status(self) -> Status | None:
         return None if self.status == ALL else cast("Status", self.status)
 
+    def wanted_by(self, user_id: str) -> Wanted:
+        """Returns the filters of the person: the assignee `me` is their ID."""
+        return self.wanted._replace(assignee=user_id) if self.wanted.assignee == "me" else self.wanted
+
     @property
     def is_narrow(self) -> bool:
         """True if anything but the status limits the list."""

@@ -71,13 +71,13 @@ class Count(NamedTuple):
         return f"{self.number}{'' if self.is_exact else '+'}"
 
 
-@router.get("/organizations/{organizationSlug}/inbox", operation_id="showInbox")
+@router.get("/organizations/{organizationSlug}/inbox")
 async def show_inbox(session: MemberSees) -> Response:
     """Lists the organization's findings, most urgent first. The query has the filters, the order, and the cursor."""
     return _inbox(session)
 
 
-@router.post("/organizations/{organizationSlug}/inbox", operation_id="decideFindings")
+@router.post("/organizations/{organizationSlug}/inbox")
 async def decide_findings(session: MemberSubmitsMany) -> Response:
     """Changes the status of up to 100 findings, or restores their former status. Shows the outcome above the list.
 
@@ -91,13 +91,13 @@ async def decide_findings(session: MemberSubmitsMany) -> Response:
     return _inbox(session, decision=decision, outcomes=outcomes)
 
 
-@router.get("/organizations/{organizationSlug}/inbox/{itemId}", operation_id="showFinding")
+@router.get("/organizations/{organizationSlug}/inbox/{itemId}")
 async def show_finding(session: MemberSees, item_id: ItemPath) -> Response:
     """Shows a finding with its evidence, its fix, and its history."""
     return _finding(session, _get_progress(session, item_id))
 
 
-@router.post("/organizations/{organizationSlug}/inbox/{itemId}", operation_id="decideFinding")
+@router.post("/organizations/{organizationSlug}/inbox/{itemId}")
 async def decide_finding(session: MemberSubmits, item_id: ItemPath) -> Response:
     """Changes the status of a finding, or restores its former one."""
     found = _get_progress(session, item_id)
@@ -111,8 +111,8 @@ async def decide_finding(session: MemberSubmits, item_id: ItemPath) -> Response:
     return _done(session, item_id, decision.action)
 
 
-@router.post("/organizations/{organizationSlug}/inbox/{itemId}/comments", operation_id="commentOnFinding")
-async def comment(session: MemberSubmits, item_id: ItemPath) -> Response:
+@router.post("/organizations/{organizationSlug}/inbox/{itemId}/comments")
+async def comment_on_finding(session: MemberSubmits, item_id: ItemPath) -> Response:
     """Adds a comment to a finding, or deletes the one that the form names."""
     found = _get_progress(session, item_id)
     item, user_id, deleted = found.item, session.user_id, session.form.get("delete")
@@ -131,7 +131,7 @@ async def comment(session: MemberSubmits, item_id: ItemPath) -> Response:
     return _done(session, item_id, "deleted" if deleted else "comment")
 
 
-@router.post("/organizations/{organizationSlug}/inbox/{itemId}/issue", operation_id="openIssue")
+@router.post("/organizations/{organizationSlug}/inbox/{itemId}/issue")
 async def open_issue(session: AdminSubmits, item_id: ItemPath) -> Response:
     """Opens an issue for a finding on GitHub, or links the one that the form names."""
     found = _get_progress(session, item_id)
@@ -142,8 +142,8 @@ async def open_issue(session: AdminSubmits, item_id: ItemPath) -> Response:
     return _done(session, item_id, "issue" if is_open else "pending")
 
 
-@router.post("/organizations/{organizationSlug}/inbox/{itemId}/vendor", operation_id="decideFindingVendor")
-async def decide_vendor(session: AdminSubmits, item_id: ItemPath) -> Response:
+@router.post("/organizations/{organizationSlug}/inbox/{itemId}/vendor")
+async def decide_finding_vendor(session: AdminSubmits, item_id: ItemPath) -> Response:
     """Approves or ignores the vendor of a finding on a website."""
     found = _get_progress(session, item_id)
     try:
@@ -180,9 +180,7 @@ def _inbox(
     organization_id, filters = session.organization.organization_id, Filters.read(session.parameters)
     binding = (filters.status, *filters.pairs, *filters.pairs.values())
     codec = CursorCodec(session.parameters.get("cursor"), "showInbox", organization_id, *binding)
-    wanted = filters.wanted
-    if wanted.assignee == "me":
-        wanted = wanted._replace(assignee=session.user_id)
+    wanted = filters.wanted_by(session.user_id)
     per_page = GROUPED_PER_PAGE if filters.group else ITEMS_PER_PAGE
     found, own_projects, own_repositories, names, roster, *counts = read_all(
         lambda: lists.find(organization_id, filters.known_status, wanted, per_page, codec.after, sort=filters.sort),
@@ -192,8 +190,7 @@ def _inbox(
         lambda: members.list_members(organization_id, _MEMBERS, None).items,
         *(_counting(organization_id, status) for status in STATUSES),
     )
-    # The filter by the assignee needs them, too.
-    assigned = found.items if wanted.assignee else conversations.with_assignees(found.items)
+    assigned = conversations.with_assignees(found.items)
     return page(
         "inbox",
         session,
@@ -202,20 +199,16 @@ def _inbox(
         items=found.items,
         assignees={it.item_id: it.assignee for it in assigned if it.assignee},
         groups=group_findings(found.items, filters.group) if filters.group else [],
-        # The number of items in each status, up to a limit.
-        statuses={
-            status: Count(min(number, MOST_COUNTED), number <= MOST_COUNTED)
-            for status, number in zip(STATUSES, counts, strict=True)
-        },
+        statuses=_limit_counts(counts),
         priorities=_count_priorities(found.part, wanted, is_first=codec.after is None),
         read=len(found.part.items),
         cursor=codec.cursor(found.next_position),
         has_cursor=codec.after is not None,
         project_options=[(project.project_id, project.name) for project in own_projects],
         repository_options=[(name, name) for name in sorted({repository.name for repository in own_repositories})],
+        assignee_options=[("me", "Me"), (UNASSIGNED, "Unassigned"), *((it.user_id, it.name) for it in roster)],
         names=names,
         roster=roster,
-        assignee_options=[("me", "Me"), (UNASSIGNED, "Unassigned"), *((it.user_id, it.name) for it in roster)],
         decision=decision,
         outcomes=outcomes,
         most_read=MOST_SORTED if filters.sort == "priority" else MOST_READ,
@@ -225,6 +218,14 @@ def _inbox(
 
 def _counting(organization_id: str, status: Status) -> Callable[[], int]:
     return lambda: inbox.count_items(organization_id, status, MOST_COUNTED + 1)
+
+
+def _limit_counts(counts: Iterable[int]) -> dict[Status, Count]:
+    """Returns the number of items in each status, up to a limit. counts: the numbers, up to one more."""
+    return {
+        status: Count(min(number, MOST_COUNTED), number <= MOST_COUNTED)
+        for status, number in zip(STATUSES, counts, strict=True)
+    }
 
 
 def _count_priorities(listed: InboxPage, wanted: Wanted, *, is_first: bool) -> dict[str, Count]:

@@ -10,6 +10,7 @@ from controlplane.findings.inbox import KEPT, ItemChange, StaleVersion
 from controlplane.findings.items import InboxItem, Status
 from controlplane.findings.vendors import VendorState
 from controlplane.platform.core import clock, ids
+from controlplane.platform.core.errors import known
 from controlplane.platform.core.ids import InboxItemId, ProjectId
 from controlplane.platform.table.parallel import read_both
 from controlplane.projects import store as projects
@@ -136,9 +137,7 @@ def decide_vendor(item: InboxItem, form: Mapping[str, str], user_id: str) -> Ven
     Raises NotAcceptable, Forbidden.
     """
     state = vendors.STATES[read_choice(form, "decision", vendors.STATES, _NO_VENDOR_DECISION)]
-    vendor = item.runtime_vendor
-    if vendor is None:
-        raise NotAcceptable(_NO_VENDOR_DECISION)
+    vendor = known(item.runtime_vendor, NotAcceptable(_NO_VENDOR_DECISION))
     try:
         project_id = ProjectId.stored(vendor.project_id)
         of_audit = None if vendors.is_detection(item) else item.item_id

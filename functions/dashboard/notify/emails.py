@@ -42,13 +42,13 @@ _STOPPED: Final = {
 Link = Annotated[str, Path(alias="link", max_length=300)]
 
 
-@router.get("/account/notifications", operation_id="showNotifications")
+@router.get("/account/notifications")
 async def show_notifications(session: SignedIn) -> Response:
     """Shows which emails the person receives, by organization."""
     return _notifications(session)
 
 
-@router.post("/account/notifications", operation_id="saveNotifications")
+@router.post("/account/notifications")
 async def save_notifications(session: Submits) -> Response:
     """Saves the choice for one organization."""
     held = {membership.organization_id: membership for membership in session.account.memberships}
@@ -62,26 +62,26 @@ async def save_notifications(session: Submits) -> Response:
     return redirect(f"{_PAGE}?done=saved")
 
 
-@router.post("/account/notifications/resume", operation_id="resumeEmails")
+@router.post("/account/notifications/resume")
 async def resume_emails(session: Submits) -> Response:
     """Turns emails to the person's address on again."""
     subscriptions.resume(session.profile.email)
     return redirect(f"{_PAGE}?done=resumed")
 
 
-@router.get("/account/unsubscribe/{link}", operation_id="showUnsubscription")
+@router.get("/account/unsubscribe/{link}")
 async def show_unsubscription(session: Unsubscribes, link: Link) -> Response:
     """Asks what to stop. Changes nothing, because programs that check emails open links, too."""
     return _unsubscription(session, link)
 
 
-@router.post("/account/unsubscribe/{link}", operation_id="unsubscribe")
+@router.post("/account/unsubscribe/{link}")
 async def unsubscribe(session: Unsubscribes, link: Link) -> Response:
     """Stops emails of the link's kind. Email programs send this themselves (RFC 8058), so the form has no token."""
     return _unsubscription(session, link, everything=False)
 
 
-@router.post("/account/unsubscribe/{link}/all", operation_id="unsubscribeFromAll")
+@router.post("/account/unsubscribe/{link}/all")
 async def unsubscribe_from_all(session: Unsubscribes, link: Link) -> Response:
     """Stops all emails to the address that the link was sent to."""
     return _unsubscription(session, link, everything=True)

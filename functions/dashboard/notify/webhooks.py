@@ -8,7 +8,7 @@ from fastapi import Response
 
 from controlplane.access.web_session import WebSession
 from controlplane.notify import webhook_deliveries, webhooks
-from controlplane.notify.webhook_deliveries import EndpointDisabled, own_event
+from controlplane.notify.webhook_deliveries import EndpointDisabled, UnknownDelivery
 from controlplane.notify.webhooks import (
     FORMATS,
     WEBHOOKS_PER_ORGANIZATION,
@@ -19,7 +19,7 @@ from controlplane.notify.webhooks import (
     check_url,
 )
 from controlplane.platform.core.errors import ApiError, InvalidPayload
-from controlplane.platform.core.ids import WebhookId
+from controlplane.platform.core.ids import EventId, WebhookId
 from controlplane.platform.core.urls import dashboard_base_url
 from controlplane.platform.http.app import ControlRouter
 from controlplane.platform.http.pagination import CursorCodec
@@ -58,13 +58,13 @@ _DONE = {
 }
 
 
-@router.get(_PAGES, operation_id="showWebhooks")
+@router.get(_PAGES)
 async def show_webhooks(session: MemberSees) -> Response:
     """Lists the organization's endpoints to admins and owners, who can create others."""
     return _webhooks(session)
 
 
-@router.post(_PAGES, operation_id="submitWebhook")
+@router.post(_PAGES)
 async def submit_webhook(session: AdminSubmits) -> Response:
     """Creates an endpoint and shows its secret. Sending the same form again shows the same secret."""
     try:
@@ -88,16 +88,16 @@ async def submit_webhook(session: AdminSubmits) -> Response:
     return _secret(session, created, is_new=True)
 
 
-@router.get(_PAGES + "/{webhookId}", operation_id="showWebhook")
+@router.get(_PAGES + "/{webhookId}")
 async def show_webhook(session: AdminSees, webhook_id: WebhookPath) -> Response:
     """Shows an endpoint with its deliveries."""
-    return _webhook(session, _own(session, webhook_id))
+    return _webhook(session, session.own(WebhookId, webhook_id, UnknownWebhook))
 
 
-@router.post(_PAGES + "/{webhookId}", operation_id="submitWebhookChange")
+@router.post(_PAGES + "/{webhookId}")
 async def submit_webhook_change(session: AdminSubmits, webhook_id: WebhookPath) -> Response:
     """Changes the endpoint's name, URL, format, and events."""
-    own_id = _own(session, webhook_id)
+    own_id = session.own(WebhookId, webhook_id, UnknownWebhook)
     try:
         changes = _read(session.form)
     except NotAcceptable as failure:
@@ -107,19 +107,19 @@ async def submit_webhook_change(session: AdminSubmits, webhook_id: WebhookPath) 
     return redirect_within(session.organization, f"/webhooks/{own_id}?done=saved")
 
 
-@router.post(_PAGES + "/{webhookId}/status", operation_id="submitWebhookStatus")
+@router.post(_PAGES + "/{webhookId}/status")
 async def submit_webhook_status(session: AdminSubmits, webhook_id: WebhookPath) -> Response:
     """Enables or disables the endpoint."""
-    own_id = _own(session, webhook_id)
+    own_id = session.own(WebhookId, webhook_id, UnknownWebhook)
     status = read_choice(session.form, "status", ("enabled", "disabled"), "Choose whether the endpoint is enabled.")
     webhooks.update_webhook(webhooks.get_webhook(own_id), {"status": status}, session.user_id)
     return redirect_within(session.organization, f"/webhooks/{own_id}?done={status}")
 
 
-@router.post(_PAGES + "/{webhookId}/rotate", operation_id="submitWebhookRotation")
+@router.post(_PAGES + "/{webhookId}/rotate")
 async def submit_webhook_rotation(session: AdminSubmits, webhook_id: WebhookPath) -> Response:
     """Replaces the secret and shows the new one. Sending the same form again shows the same secret."""
-    own_id = _own(session, webhook_id)
+    own_id = session.own(WebhookId, webhook_id, UnknownWebhook)
 
     def rotate(legs: Mapping[str, Any], secret: str) -> str:
         webhooks.rotate_secret(find(), secret, session.user_id, legs)
@@ -135,37 +135,30 @@ async def submit_webhook_rotation(session: AdminSubmits, webhook_id: WebhookPath
     return _secret(session, created, is_new=False)
 
 
-@router.post(_PAGES + "/{webhookId}/delete", operation_id="submitWebhookDeletion")
+@router.post(_PAGES + "/{webhookId}/delete")
 async def submit_webhook_deletion(session: AdminSubmits, webhook_id: WebhookPath) -> Response:
     """Deletes the endpoint."""
-    webhooks.delete_webhook(webhooks.get_webhook(_own(session, webhook_id)), session.user_id)
+    webhooks.delete_webhook(webhooks.get_webhook(session.own(WebhookId, webhook_id, UnknownWebhook)), session.user_id)
     return redirect_within(session.organization, "/webhooks?done=deleted")
 
 
-@router.get(_PAGES + "/{webhookId}/deliveries/{eventId}", operation_id="showWebhookDelivery")
+@router.get(_PAGES + "/{webhookId}/deliveries/{eventId}")
 async def show_webhook_delivery(session: AdminSees, webhook_id: WebhookPath, event_id: EventPath) -> Response:
     """Shows a delivery: what is sent, and each attempt."""
     return _delivery(session, *_get_delivery(session, webhook_id, event_id))
 
 
-@router.post(_PAGES + "/{webhookId}/deliveries/{eventId}/replay", operation_id="submitWebhookReplay")
+@router.post(_PAGES + "/{webhookId}/deliveries/{eventId}/replay")
 async def submit_webhook_replay(session: AdminSubmits, webhook_id: WebhookPath, event_id: EventPath) -> Response:
     """Sends the event to the endpoint again."""
     webhook, found = _get_delivery(session, webhook_id, event_id)
     try:
-        event = own_event(session.organization.organization_id, event_id)
+        event = session.own(EventId, event_id, UnknownDelivery)
         _, message = webhook_deliveries.replay_delivery(webhook, event, session.user_id, found)
     except EndpointDisabled as failure:
         return _delivery(session, webhook, found, failure)
     messages.dispatch(message)
     return redirect_within(session.organization, f"/webhooks/{webhook_id}/deliveries/{event_id}?done=replayed")
-
-
-def _own(session: WebSession, text: str) -> WebhookId:
-    parsed = WebhookId.parse(text)
-    if parsed is None or parsed.organization_id != session.organization.organization_id:
-        raise UnknownWebhook
-    return parsed
 
 
 def _get_delivery(
@@ -175,7 +168,7 @@ def _get_delivery(
 
     Raises UnknownWebhook, UnknownDelivery.
     """
-    own_id, event = _own(session, webhook_id), own_event(session.organization.organization_id, event_id)
+    own_id, event = session.own(WebhookId, webhook_id, UnknownWebhook), session.own(EventId, event_id, UnknownDelivery)
     return read_both(lambda: webhooks.get_webhook(own_id), lambda: webhook_deliveries.get_delivery(own_id, event))
 
 

@@ -86,7 +86,7 @@ class Row(NamedTuple):
     changes: list[tuple[str, str, str]]
 
 
-@router.get("/organizations/{organizationSlug}/audit-log", operation_id="showAuditLog")
+@router.get("/organizations/{organizationSlug}/audit-log")
 async def show_audit_log(session: MemberSees) -> Response:
     """Lists what changed in the organization, newest first, to admins and owners."""
     chosen, organization_id = Chosen.read(session.parameters), session.organization.organization_id
@@ -109,15 +109,15 @@ async def show_audit_log(session: MemberSees) -> Response:
     )
 
 
-@router.get("/organizations/{organizationSlug}/audit-log.csv", operation_id="downloadAuditLogCsv")
-async def download_csv(session: AdminSees) -> Response:
+@router.get("/organizations/{organizationSlug}/audit-log.csv")
+async def download_audit_log_csv(session: AdminSees) -> Response:
     """Returns the entries that match the filters as CSV."""
     text = _to_csv(_list_exported(session))
     return download(f"audit-log-{session.organization.slug}.csv", text, "text/csv; charset=utf-8")
 
 
-@router.get("/organizations/{organizationSlug}/audit-log.json", operation_id="downloadAuditLogJson")
-async def download_json(session: AdminSees) -> Response:
+@router.get("/organizations/{organizationSlug}/audit-log.json")
+async def download_audit_log_json(session: AdminSees) -> Response:
     """Returns the entries that match the filters as JSON."""
     text = _to_json(_list_exported(session))
     return download(f"audit-log-{session.organization.slug}.json", text, "application/json")

@@ -14,7 +14,7 @@ from controlplane.organizations.invitations import UnknownInvitation
 from controlplane.organizations.members import UnknownMember
 from controlplane.organizations.store import MemberItem
 from controlplane.platform.core import ids
-from controlplane.platform.core.errors import ApiError, NotFound
+from controlplane.platform.core.errors import ApiError, NotFound, known
 from controlplane.platform.core.ids import InvitationId, MemberId
 from controlplane.platform.core.naming import is_email, normalize_email
 from controlplane.platform.core.roles import RANK, Role
@@ -69,13 +69,13 @@ class Row(NamedTuple):
     stopped: StopReason | None
 
 
-@router.get("/organizations/{organizationSlug}/members", operation_id="showMembers")
+@router.get("/organizations/{organizationSlug}/members")
 async def show_members(session: MemberSees) -> Response:
     """Lists the members and the pending invitations. Admins and owners can change them."""
     return _members(session)
 
 
-@router.post("/organizations/{organizationSlug}/members", operation_id="submitInvitation")
+@router.post("/organizations/{organizationSlug}/members")
 async def submit_invitation(session: AdminSubmits) -> Response:
     """Invites an email address."""
     email = session.form.get("email", "").strip()
@@ -89,7 +89,7 @@ async def submit_invitation(session: AdminSubmits) -> Response:
     return _done(session, "mailed" if settings.email_sender else "invited")
 
 
-@router.post("/organizations/{organizationSlug}/members/change", operation_id="submitMember")
+@router.post("/organizations/{organizationSlug}/members/change")
 async def submit_member(session: AdminSubmits) -> Response:
     """Changes a member's role, or removes the member."""
     here, is_removal = session.organization, session.form.get("action") == "remove"
@@ -104,20 +104,18 @@ async def submit_member(session: AdminSubmits) -> Response:
     return _done(session, "removed" if is_removal else "changed")
 
 
-@router.post("/organizations/{organizationSlug}/members/withdraw", operation_id="submitWithdrawal")
+@router.post("/organizations/{organizationSlug}/members/withdraw")
 async def submit_withdrawal(session: AdminSubmits) -> Response:
     """Withdraws a pending invitation."""
     try:
-        invitation = invitations.find_invitation(_read_invitation_id(session))
-        if invitation is None:
-            raise UnknownInvitation
+        invitation = known(invitations.find_invitation(_read_invitation_id(session)), UnknownInvitation)
         invitations.delete_invitation(invitation, session.user_id, "admin")
     except ApiError as failure:
         return _members(session, failure)
     return _done(session, "withdrawn")
 
 
-@router.post("/organizations/{organizationSlug}/members/resend", operation_id="submitResend")
+@router.post("/organizations/{organizationSlug}/members/resend")
 async def submit_resend(session: AdminSubmits) -> Response:
     """Sends a pending invitation again."""
     try:
@@ -132,16 +130,11 @@ def _read_role(session: WebSession) -> Role:
 
 
 def _read_invitation_id(session: WebSession) -> InvitationId:
-    invitation_id = InvitationId.parse(session.form.get("invitation_id", ""))
-    if invitation_id is None or invitation_id.organization_id != session.organization.organization_id:
-        raise UnknownInvitation
-    return invitation_id
+    return session.own(InvitationId, session.form.get("invitation_id", ""), UnknownInvitation)
 
 
 def _get_member(session: WebSession) -> MemberItem:
-    member_id = MemberId.parse(session.form.get("member_id", ""))
-    if member_id is None or member_id.organization_id != session.organization.organization_id:
-        raise NoMember
+    member_id = session.own(MemberId, session.form.get("member_id", ""), NoMember)
     try:
         return members.get_member(member_id.organization_id, f"{ids.USER}_{member_id.local}")
     except UnknownMember:

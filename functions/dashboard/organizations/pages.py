@@ -29,7 +29,7 @@ _DONE = {
 }
 
 
-@router.get("/organizations", operation_id="showOrganizations")
+@router.get("/organizations")
 async def show_organizations(session: SignedIn) -> Response:
     """Lists the user's organizations and marks the default one."""
     active = session.account.active
@@ -37,7 +37,7 @@ async def show_organizations(session: SignedIn) -> Response:
     return page("organizations", session, done=_DONE | saved, current="/organizations")
 
 
-@router.post("/organizations", operation_id="saveOrganization")
+@router.post("/organizations")
 async def save_organization(session: Submits) -> Response:
     """Saves the default organization, which is used for requests without `organizationId`."""
     organization_id = session.form.get("organization_id", "")
@@ -47,14 +47,14 @@ async def save_organization(session: Submits) -> Response:
     return redirect("/organizations?done=default")
 
 
-@router.get("/organizations/new", operation_id="showOrganizationForm")
+@router.get("/organizations/new")
 async def show_organization_form(session: SignedIn) -> Response:
     """Asks for the name of a new organization."""
     return _form(session)
 
 
-@router.post("/organizations/new", operation_id="createOrganizationOfForm")
-async def create_organization(session: Submits) -> Response:
+@router.post("/organizations/new")
+async def create_organization_of_form(session: Submits) -> Response:
     """Creates an organization, and leads to it or, with `github`, to its installation of our App.
 
     An empty slug is derived from the name. If that one is taken, it gets a number.
@@ -70,7 +70,7 @@ async def create_organization(session: Submits) -> Response:
     return redirect(f"/organizations/{made}/github?new=yes" if is_next else f"/organizations/{made}?done=created")
 
 
-@router.get("/organizations/{organizationSlug}", operation_id="showOrganization")
+@router.get("/organizations/{organizationSlug}")
 async def show_organization(session: MemberSees) -> Response:
     """Shows what is left to set up, the open findings, and the latest scans and projects."""
     here = session.organization
@@ -79,28 +79,28 @@ async def show_organization(session: MemberSees) -> Response:
     return page("organization", session, done=_DONE | joined, **get_overview(here))
 
 
-@router.get("/organizations/{organizationSlug}/settings", operation_id="showOrganizationSettings")
-async def show_settings(session: MemberSees) -> Response:
+@router.get("/organizations/{organizationSlug}/settings")
+async def show_organization_settings(session: MemberSees) -> Response:
     """Shows the organization's names and IDs, and what its members can change."""
     active = session.account.active
     is_default = active is not None and active.organization_id == session.organization.organization_id
     return page("organization_settings", session, done=_DONE, is_default=is_default)
 
 
-@router.post("/organizations/{organizationSlug}/settings", operation_id="makeOrganizationDefault")
-async def make_default(session: MemberSubmits) -> Response:
+@router.post("/organizations/{organizationSlug}/settings")
+async def make_organization_default(session: MemberSubmits) -> Response:
     """Makes the organization the person's default."""
     organizations.save_default(session.user_id, session.organization.organization_id)
     return redirect_within(session.organization, "/settings?done=default")
 
 
-@router.get("/organizations/{organizationSlug}/delete", operation_id="showOrganizationDeletion")
+@router.get("/organizations/{organizationSlug}/delete")
 async def show_organization_deletion(session: OwnerSees) -> Response:
     """Explains what deleting the organization removes, and asks an owner to type its name or slug."""
     return page("organization_delete", session)
 
 
-@router.post("/organizations/{organizationSlug}/delete", operation_id="deleteOrganization")
+@router.post("/organizations/{organizationSlug}/delete")
 async def delete_organization(session: OwnerSubmits) -> Response:
     """Deletes the organization if the user typed its name or slug, and still owns it."""
     here = session.organization

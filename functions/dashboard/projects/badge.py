@@ -71,7 +71,7 @@ class _Viewer(CallerRequirements[AnonymousCaller]):
 _counts: dict[str, tuple[int, int]] = {}
 
 
-@router.get("/badges/{badge}", operation_id="getBadge")
+@router.get("/badges/{badge}")
 async def get_badge(caller: Annotated[AnonymousCaller, _Viewer()], badge: Annotated[str, Path()]) -> Response:
     """Returns the badge at its secret address."""
     project = _find_project(badge)

@@ -55,7 +55,7 @@ _DONE = {
 }
 
 
-@router.get("/organizations/{organizationSlug}/projects", operation_id="showProjects")
+@router.get("/organizations/{organizationSlug}/projects")
 async def show_projects(session: MemberSees) -> Response:
     """Lists the organization's projects."""
     organization_id = session.organization.organization_id
@@ -75,13 +75,13 @@ async def show_projects(session: MemberSees) -> Response:
     )
 
 
-@router.get("/organizations/{organizationSlug}/projects/new", operation_id="showNewProject")
+@router.get("/organizations/{organizationSlug}/projects/new")
 async def show_new_project(session: MemberSees) -> Response:
     """Shows the form that creates a project."""
     return _new_project(session)
 
 
-@router.post("/organizations/{organizationSlug}/projects/new", operation_id="submitNewProject")
+@router.post("/organizations/{organizationSlug}/projects/new")
 async def submit_new_project(session: MemberSubmits) -> Response:
     """Creates a project, and leads to its page."""
     try:
@@ -94,7 +94,7 @@ async def submit_new_project(session: MemberSubmits) -> Response:
     return redirect_within(session.organization, f"/projects/{slug}?done=created")
 
 
-@router.get("/organizations/{organizationSlug}/projects/{projectSlug}", operation_id="showProject")
+@router.get("/organizations/{organizationSlug}/projects/{projectSlug}")
 async def show_project(session: MemberSees, project_slug: ProjectSlug) -> Response:
     """Shows a project with its websites, repositories, and latest scans. `dashboardUrl` links to this page."""
     organization_id = session.organization.organization_id
@@ -118,7 +118,7 @@ async def show_project(session: MemberSees, project_slug: ProjectSlug) -> Respon
     )
 
 
-@router.get("/organizations/{organizationSlug}/projects/{projectSlug}/consent", operation_id="showProjectConsent")
+@router.get("/organizations/{organizationSlug}/projects/{projectSlug}/consent")
 async def show_project_consent(session: MemberSees, project_slug: ProjectSlug) -> Response:
     """Shows the project's consent instance: trusted origins, branding, and the code that installs the library."""
     project, plan = _get_project(session, project_slug)
@@ -136,13 +136,13 @@ async def show_project_consent(session: MemberSees, project_slug: ProjectSlug) -
     )
 
 
-@router.get("/organizations/{organizationSlug}/projects/{projectSlug}/settings", operation_id="showProjectSettings")
+@router.get("/organizations/{organizationSlug}/projects/{projectSlug}/settings")
 async def show_project_settings(session: MemberSees, project_slug: ProjectSlug) -> Response:
     """Shows the forms that change the project: name, description, websites, and branding."""
     return _settings(session, project_slug, *_get_project(session, project_slug))
 
 
-@router.post("/organizations/{organizationSlug}/projects/{projectSlug}/settings", operation_id="changeProject")
+@router.post("/organizations/{organizationSlug}/projects/{projectSlug}/settings")
 async def change_project(session: MemberSubmits, project_slug: ProjectSlug) -> Response:
     """Applies one of the settings' forms."""
     project, plan = _get_project(session, project_slug)
@@ -155,14 +155,14 @@ async def change_project(session: MemberSubmits, project_slug: ProjectSlug) -> R
     return redirect_within(session.organization, f"/projects/{slug}/settings?done={done}")
 
 
-@router.get("/organizations/{organizationSlug}/projects/{projectSlug}/delete", operation_id="showProjectDeletion")
+@router.get("/organizations/{organizationSlug}/projects/{projectSlug}/delete")
 async def show_project_deletion(session: AdminSees, project_slug: ProjectSlug) -> Response:
     """Explains what deleting the project removes, and asks an admin or owner to type its name or slug."""
     return page("project_delete", session, project=_get_project(session, project_slug)[0])
 
 
-@router.post("/organizations/{organizationSlug}/projects/{projectSlug}/delete", operation_id="deleteProjectOnPage")
-async def delete_project(session: AdminSubmits, project_slug: ProjectSlug) -> Response:
+@router.post("/organizations/{organizationSlug}/projects/{projectSlug}/delete")
+async def delete_project_on_page(session: AdminSubmits, project_slug: ProjectSlug) -> Response:
     """Deletes the project if the user typed its name or slug."""
     project, _ = _get_project(session, project_slug)
     try:
@@ -173,14 +173,14 @@ async def delete_project(session: AdminSubmits, project_slug: ProjectSlug) -> Re
     return redirect_within(session.organization, "/projects?done=deleted")
 
 
-@router.get("/organizations/{organizationSlug}/projects/{projectSlug}/vendors", operation_id="showProjectVendors")
+@router.get("/organizations/{organizationSlug}/projects/{projectSlug}/vendors")
 async def show_project_vendors(session: MemberSees, project_slug: ProjectSlug) -> Response:
     """Lists the vendors that were seen on the project or decided on, with their places and the decisions."""
     return _vendors(session, project_slug)
 
 
-@router.post("/organizations/{organizationSlug}/projects/{projectSlug}/vendors", operation_id="decideVendorOnPage")
-async def decide_vendor(session: AdminSubmits, project_slug: ProjectSlug) -> Response:
+@router.post("/organizations/{organizationSlug}/projects/{projectSlug}/vendors")
+async def decide_vendor_on_page(session: AdminSubmits, project_slug: ProjectSlug) -> Response:
     """Approves or ignores a vendor."""
     project_id, _ = projects.resolve_slug(session.organization.organization_id, read_slug(project_slug))
     try:

@@ -91,7 +91,7 @@ class _Read(NamedTuple):
     roster: QueryPage[MemberItem]
 
 
-@router.get("/organizations/{organizationSlug}/projects/{projectSlug}/report", operation_id="showProjectReport")
+@router.get("/organizations/{organizationSlug}/projects/{projectSlug}/report")
 async def show_project_report(session: MemberSees, project_slug: ProjectSlug) -> Response:
     """Shows what happened in the project in a period, on a page that can be printed."""
     organization_id, period = session.organization.organization_id, Period.read(session.parameters)
@@ -127,7 +127,7 @@ async def show_project_report(session: MemberSees, project_slug: ProjectSlug) ->
     )
 
 
-@router.get("/organizations/{organizationSlug}/projects/{projectSlug}/privacy-table", operation_id="showPrivacyTable")
+@router.get("/organizations/{organizationSlug}/projects/{projectSlug}/privacy-table")
 async def show_privacy_table(session: MemberSees, project_slug: ProjectSlug) -> Response:
     """Shows the project's vendors and cookies as a table to copy into its privacy page."""
     project_id, _ = projects.resolve_slug(session.organization.organization_id, read_slug(project_slug))

@@ -8,7 +8,7 @@ from typing import Any
 
 from controlplane.billing import charges
 from controlplane.organizations.items import BillingItem
-from controlplane.platform.core.errors import NotFound
+from controlplane.platform.core.errors import NotFound, known
 from controlplane.platform.core.ids import ScanId
 from controlplane.scans import failures, findings, reads, requests, sarif, spreadsheet, unlocks
 from controlplane.scans.failures import NotCancelable
@@ -71,10 +71,7 @@ def unlock(scan_id: ScanId, user_id: str) -> bool:
 
 
 def _get_locked(scan_id: ScanId) -> tuple[ScanItem, BillingItem]:
-    found = reads.find_with_billing(scan_id)
-    if found is None:
-        raise UnknownScan
-    return found
+    return known(reads.find_with_billing(scan_id), UnknownScan)
 
 
 def to_sarif(scan: ScanItem, found: Sequence[PublishedFinding]) -> dict[str, Any]:

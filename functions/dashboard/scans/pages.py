@@ -78,13 +78,13 @@ class Report(NamedTuple):
     fixed: list[InboxItem]
 
 
-@router.get("/organizations/{organizationSlug}/scans", operation_id="showScans")
+@router.get("/organizations/{organizationSlug}/scans")
 async def show_scans(session: MemberSees) -> Response:
     """Lists the organization's scans, newest first, with a form that starts one."""
     return _scans(session)
 
 
-@router.post("/organizations/{organizationSlug}/scans", operation_id="beginScan")
+@router.post("/organizations/{organizationSlug}/scans")
 async def begin_scan(session: MemberSubmits) -> Response:
     """Starts a scan, and redirects to its page."""
     from dashboard.scans import changes  # noqa: PLC0415 (60 ms that only changes and downloads need)
@@ -96,7 +96,7 @@ async def begin_scan(session: MemberSubmits) -> Response:
     return redirect_within(session.organization, f"/scans/{work_id}?done=started")
 
 
-@router.get("/organizations/{organizationSlug}/scans/{scanId}", operation_id="showScan")
+@router.get("/organizations/{organizationSlug}/scans/{scanId}")
 async def show_scan(session: MemberSees, scan_id: ScanPath, after: AfterFinding = 0) -> Response:
     """Shows a scan: its progress, readable findings, coverage, and vendors. Also shows a request for a scan."""
     request_id = ScanRequestId.parse(scan_id)
@@ -105,37 +105,37 @@ async def show_scan(session: MemberSees, scan_id: ScanPath, after: AfterFinding 
     return _scan(session, scan_id, after)
 
 
-@router.post("/organizations/{organizationSlug}/scans/{scanId}/cancel", operation_id="stopScan")
+@router.post("/organizations/{organizationSlug}/scans/{scanId}/cancel")
 async def stop_scan(session: MemberSubmits, scan_id: ScanPath) -> Response:
     """Cancels a scan that is queued or running, and redirects to its page."""
     from dashboard.scans import changes  # noqa: PLC0415 (see begin_scan)
 
     try:
-        changes.cancel(_read_id(session, scan_id))
+        changes.cancel(session.own(ScanId, scan_id, UnknownScan))
     except changes.NOT_CANCELED as failure:
         return _scan(session, scan_id, failure=failure)
     return redirect_within(session.organization, f"/scans/{scan_id}?done=canceled")
 
 
-@router.get("/organizations/{organizationSlug}/scans/{scanId}/unlock", operation_id="showUnlock")
+@router.get("/organizations/{organizationSlug}/scans/{scanId}/unlock")
 async def show_unlock(session: OwnerSees, scan_id: ScanPath) -> Response:
     """Shows an owner what unlocking the findings costs."""
     return _unlock(session, scan_id)
 
 
-@router.post("/organizations/{organizationSlug}/scans/{scanId}/unlock", operation_id="unlockFindings")
+@router.post("/organizations/{organizationSlug}/scans/{scanId}/unlock")
 async def unlock_findings(session: OwnerSubmits, scan_id: ScanPath) -> Response:
     """Unlocks the findings for credits, and redirects to the report."""
     from dashboard.scans import changes  # noqa: PLC0415 (see begin_scan)
 
     try:
-        charged = changes.unlock(_read_id(session, scan_id), session.user_id)
+        charged = changes.unlock(session.own(ScanId, scan_id, UnknownScan), session.user_id)
     except changes.NOT_UNLOCKED as failure:
         return _unlock(session, scan_id, failure)
     return redirect_within(session.organization, f"/scans/{scan_id}?done={'unlocked' if charged else 'already'}")
 
 
-@router.get("/organizations/{organizationSlug}/scans/{scanId}/report", operation_id="showScanReport")
+@router.get("/organizations/{organizationSlug}/scans/{scanId}/report")
 async def show_scan_report(session: MemberSees, scan_id: ScanPath) -> Response:
     """Shows a scan with all readable findings, up to a limit, on a page that can be printed."""
     report = _get_report(session, scan_id, 0, _MOST_REPORTED)
@@ -149,7 +149,7 @@ async def show_scan_report(session: MemberSees, scan_id: ScanPath) -> Response:
     )
 
 
-@router.get("/organizations/{organizationSlug}/scans/{scanId}/findings.sarif", operation_id="downloadSarif")
+@router.get("/organizations/{organizationSlug}/scans/{scanId}/findings.sarif")
 async def download_sarif(session: MemberSees, scan_id: ScanPath) -> Response:
     """Returns the readable findings as SARIF 2.1.0."""
     from dashboard.scans import changes  # noqa: PLC0415 (see begin_scan)
@@ -160,7 +160,7 @@ async def download_sarif(session: MemberSees, scan_id: ScanPath) -> Response:
     return download(f"{_name_of(report.scan)}.sarif", json.dumps(log, ensure_ascii=False), "application/json")
 
 
-@router.get("/organizations/{organizationSlug}/scans/{scanId}/findings.csv", operation_id="downloadCsv")
+@router.get("/organizations/{organizationSlug}/scans/{scanId}/findings.csv")
 async def download_csv(session: MemberSees, scan_id: ScanPath) -> Response:
     """Returns the readable findings as CSV."""
     from dashboard.scans import changes  # noqa: PLC0415 (see begin_scan)
@@ -172,13 +172,6 @@ async def download_csv(session: MemberSees, scan_id: ScanPath) -> Response:
 
 def _name_of(scan: ScanItem) -> str:
     return f"{scan.repository_name}-{scan.head_commit_sha[:12]}"
-
-
-def _read_id(session: WebSession, text: str) -> ScanId:
-    scan_id = ScanId.parse(text)
-    if scan_id is None or scan_id.organization_id != session.organization.organization_id:
-        raise UnknownScan
-    return scan_id
 
 
 def _scans(session: WebSession, failure: ApiError | None = None) -> Response:
@@ -253,7 +246,7 @@ def _get_report(session: WebSession, text: str, after: int, at_most: int) -> Rep
     Takes two round trips: the findings are read together with the scan, as if its first attempt had stored them. The
     inbox items of findings that only the previous scan had are on the first page.
     """
-    scan_id = _read_id(session, text)
+    scan_id = session.own(ScanId, text, UnknownScan)
     ahead, stocked = read_both(
         lambda: findings.read_ahead(scan_id, after, at_most),
         lambda: reads.find_with_inventory(scan_id),
@@ -290,4 +283,4 @@ def _request(session: WebSession, request_id: ScanRequestId) -> Response:
 def _unlock(session: WebSession, scan_id: str, failure: ApiError | None = None) -> Response:
     from dashboard.scans import changes  # noqa: PLC0415 (see begin_scan)
 
-    return page("scan_unlock", session, failure, **changes.get_price(_read_id(session, scan_id)))
+    return page("scan_unlock", session, failure, **changes.get_price(session.own(ScanId, scan_id, UnknownScan)))

@@ -16,7 +16,8 @@ from dashboard.findings.highlighting import highlight
 from dashboard.forms import NotAcceptable
 from dashboard.pages import page
 from dashboard.parameters import Anyone, Checks
-from dashboard.visitors.checking import Checked, CheckUnavailable, Found, check_code
+from dashboard.visitors import checking
+from dashboard.visitors.checking import Checked, CheckUnavailable, Found
 
 router = ControlRouter(tags=["Pages"], include_in_schema=False)
 
@@ -35,13 +36,13 @@ def _sample() -> Found:
     return Found(found["finding"], Fix.of(found["fix"]))
 
 
-@router.post("/check", operation_id="checkCode")
-async def check(session: Checks) -> Response:
+@router.post("/check")
+async def check_code(session: Checks) -> Response:
     """Shows the findings in pasted code. Stores nothing."""
     # Forms send the line breaks of Windows.
     code = session.form.get("code", "").replace("\r\n", "\n")
     try:
-        return _checked(session, code, check_code(code))
+        return _checked(session, code, checking.check_code(code))
     except (NotAcceptable, CheckUnavailable) as failure:
         return _checked(session, code, failure=failure)
 
@@ -52,13 +53,13 @@ def _checked(
     return page("checked", session, failure, checked=checked, highlight=highlight, code=code)
 
 
-@router.get("/pricing", operation_id="showPricing")
+@router.get("/pricing")
 async def show_pricing(session: Anyone) -> Response:
     """Shows what each plan includes, and its price."""
     return page("pricing", session, plans=[*PLANS.values()], price=SCAN_UNLOCK_CREDITS)
 
 
-@router.get("/status", operation_id="showStatus")
+@router.get("/status")
 async def show_status(session: Anyone) -> Response:
     """Says what works, by the check of the API's `/health`."""
     try:

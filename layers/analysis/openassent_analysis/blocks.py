@@ -33,7 +33,7 @@ _HOLDS_SCRIPT: Final = re.compile(
 # A name whose value becomes the text of an element.
 _SHOWN: Final = re.compile(r"(?:__html|innerHTML)[\"']?\s{0,4}[:=]\s{0,4}\{?\s{0,4}(\w{1,60})\b(?![.(])")
 # A function whose result becomes the text of an element.
-_RETURNED: Final = re.compile(r"__html[\"']?\s{0,4}:\s{0,4}(\w{1,60})\(")
+_RETURNED: Final = re.compile(r"(?:__html|innerHTML)[\"']?\s{0,4}:\s{0,4}(?:this\.)?(\w{1,60})\(")
 _STRINGS: Final = frozenset({"string", "template_string"})
 # The beginning of a string that is a page or the head of one, which a server writes.
 _PAGE: Final = re.compile(r"<(?i:!doctype|html|head)\b")
@@ -41,8 +41,9 @@ _LOADS_IN_PAGE: Final = re.compile(r"<(?i:script|iframe)\b")
 _SUBSTITUTION: Final = re.compile(r"\$\{[^{}]*\}")
 _ESCAPED: Final = re.compile(r"(<?)\\(?:[nrt]|(.))", re.DOTALL)
 _CONSTANTS: Final = resource("queries")["constants"]
+_CONSTANTS_OF_JAVASCRIPT: Final = resource("queries")["constants_of_javascript"]
 _CONSTANTS_OF_TYPESCRIPT: Final = resource("queries")["constants_of_typescript"]
-_FIELD: Final = "public_field_definition"
+_FIELDS: Final = frozenset({"public_field_definition", "field_definition"})
 _LONGEST_NAME: Final = 200
 # window.name and window["name"], which code also calls by the name alone.
 _GLOBAL: Final = re.compile(r"""^(?:window|globalThis|self)(?:\.|\[["'])([\w$]+)(?:["']\])?$""")
@@ -102,12 +103,14 @@ class Block:
     def constants(self) -> dict[str, list[SgNode]]:
         """The first values that are assigned to each name or property, and functions, if they contain a string."""
         found: dict[str, list[SgNode]] = {}
-        query = _CONSTANTS if self.language in {"javascript", "python"} else _CONSTANTS_OF_TYPESCRIPT
+        of_scripts = _CONSTANTS_OF_JAVASCRIPT if self.language == "javascript" else _CONSTANTS_OF_TYPESCRIPT
+        query = _CONSTANTS if self.language == "python" else of_scripts
         for node in self.root.find_all(query):
-            name, value = node.field("name") or node.field("left"), node.field("value") or node.field("right")
+            name = node.field("name") or node.field("left") or node.field("property")
+            value = node.field("value") or node.field("right")
             value = node if node.kind() in FUNCTIONS else value
             if name is not None and value is not None:
-                written = f"this.{name.text()[:_LONGEST_NAME]}" if node.kind() == _FIELD else plain_name(name)
+                written = f"this.{name.text()[:_LONGEST_NAME]}" if node.kind() in _FIELDS else plain_name(name)
                 known = found.setdefault(written, [])
                 if len(known) < _MAX_VALUES:
                     known.append(value)

@@ -21,7 +21,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
-from openassent_analysis.reading import load_yaml
+from openassent_analysis.reading import load_yaml, resource
 from openassent_analysis.vocabulary import Names, Vocabulary
 
 VENDORS: Final = Path(__file__).with_name("resources") / "vendors.yaml"
@@ -74,13 +74,17 @@ class Catalogue:
         packages: Mapping[str, Iterable[str]] | None = None,
         exports: Mapping[str, Mapping[str, str | None]] | None = None,
         modules: Mapping[str, Iterable[str]] | None = None,
+        *,
+        unjudged: Iterable[str] = (),
     ) -> None:
         """`packages` are further ones by vendor id; `exports` the vendors of single exports, None if it loads none.
 
-        modules: the last words of addresses that vendors' code is imported from, by vendor id.
+        modules: the last words of addresses that vendors' code is imported from, by vendor id. unjudged: vendors whose
+        scripts are as unknown as those of other hosts.
         """
         self.vendors = {vendor.id: vendor for vendor in vendors}
         self.general: Final = frozenset(general)
+        self.unjudged: Final = frozenset(unjudged)
         self.exports: Final = {
             package: {name: self.vendors[vendor_id] if vendor_id else None for name, vendor_id in names.items()}
             for package, names in (exports or {}).items()
@@ -117,8 +121,11 @@ class Catalogue:
             yield from (vendor for _, vendor in self._by_host.get(suffix, ()))
 
     def knows(self, host: str) -> bool:
-        """Returns whether the catalogue says anything about a host, also that it serves no tracker."""
-        return any(suffix in self._by_host or suffix in self.general for suffix in suffixes(host.lower().rstrip(".")))
+        """Returns whether the catalogue says what a host serves, also that it is no tracker."""
+        return any(
+            suffix in self.general or any(vendor.id not in self.unjudged for _, vendor in self._by_host.get(suffix, ()))
+            for suffix in suffixes(host.lower().rstrip("."))
+        )
 
     def addresses_in(self, text: str) -> Iterator[tuple[int, Vendor]]:
         """Yields the vendor of each known address in a text, with the position of its `//`."""
@@ -293,9 +300,12 @@ def shipped_catalogue() -> Catalogue:
     """Returns the shipped catalogue, which is read once."""
     document, more = load_yaml(VENDORS), load_yaml(CALLS)
     general, kinds = document.pop("general"), document.pop("kinds")
-    entities = (
+    entities = [
         Vendor(entry["id"], entry["name"], entry["category"], tuple(entry["domains"]))
         for entry in json.loads(THIRD_PARTIES.read_bytes())
-    )
-    vendors = merged(read_vendors(document, kinds), entities, general)
-    return Catalogue(vendors, general, more["packages"], more["exports"], more["modules"])
+    ]
+    ours = list(read_vendors(document, kinds))
+    judged = {vendor.id for vendor in ours}.union(resource("hosts")["harmless"])
+    unjudged = {entity.id for entity in entities if entity.category == "other"} - judged
+    vendors = merged(ours, entities, general)
+    return Catalogue(vendors, general, more["packages"], more["exports"], more["modules"], unjudged=unjudged)

@@ -45,6 +45,8 @@ class Candidate:
     host: str = ""
     # True if something else loads the vendor's code, possibly in another file.
     started: bool = False
+    # Vendors of the same place that other candidates have.
+    taken: frozenset[str] = frozenset()
     # True if the application imports the vendor's code, so that no script on the page can block it.
     bundled: bool = False
     gating: Gating = OPEN
@@ -59,7 +61,7 @@ class Candidate:
 
 def _vendor(candidate: Candidate, wanted: Mapping[str, Any]) -> bool:
     for found in loaded(candidate.source, candidate.block, candidate.node, wanted.get("in")):
-        if found.vendor.category in wanted["categories"]:
+        if found.vendor.category in wanted["categories"] and found.vendor.id not in candidate.taken:
             candidate.vendor, candidate.host, candidate.started = found
             return True
     return False
@@ -67,7 +69,9 @@ def _vendor(candidate: Candidate, wanted: Mapping[str, Any]) -> bool:
 
 def _unknown_script(candidate: Candidate, wanted: Mapping[str, Any]) -> bool:
     """Returns whether an unknown third party's script is loaded, whose content can change. Records its host."""
-    if loaded(candidate.source, candidate.block, candidate.node, wanted["in"]):
+    known = candidate.source.catalogue
+    served = loaded(candidate.source, candidate.block, candidate.node, wanted["in"])
+    if any(found.vendor.id not in known.unjudged for found in served):
         return False  # a known vendor's, by its path or its call
     if candidate.block.language in SCRIPTS:
         addresses = scripts_of(candidate.block, candidate.node)
@@ -76,7 +80,6 @@ def _unknown_script(candidate: Candidate, wanted: Mapping[str, Any]) -> bool:
         addresses = iter([value[1]] if value else [])
     else:
         return False  # a frame has no access to the page
-    known = candidate.source.catalogue
     address, host = next(((it, found) for it in addresses if (found := unknown_host(known, it))), ("", None))
     if host is None or registrable(host) in candidate.source.own_names or is_known_tag(candidate.text(None), address):
         return False

@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from functools import cache
 from typing import Any, Final, TypeAlias
@@ -105,9 +106,11 @@ def analyze_source(source: Source, limits: Limits) -> tuple[list[Match], bool, s
     fingerprints = Fingerprints(source.path)
     editable = _Editable()
     loaded: set[str] = set()
-    places: set[tuple[str, int]] = set()
+    places: set[tuple[str, str | None, int]] = set()
     complete = {load.vendor_id for load in loads}
     for rule, candidate in distinct(candidates):
+        if candidate.vendor and _is_second_tag(candidate, complete, loaded):
+            candidate.started = False
         if candidate.started and candidate.vendor and has_loader(candidate.vendor.id, complete):
             editable.add(candidate)
             continue  # the load of the vendor's code decides
@@ -119,7 +122,7 @@ def analyze_source(source: Source, limits: Limits) -> tuple[list[Match], bool, s
                 continue
             loaded.add(vendor)
         node = _reported(rule, candidate.node)
-        place = (rule.id, candidate.block.start + node.range().start.index)
+        place = (rule.id, vendor, candidate.block.start + node.range().start.index)
         if place in places:
             continue
         places.add(place)
@@ -171,17 +174,35 @@ def _candidates(
             for node in nodes:
                 if time.thread_time() > deadline:
                     raise Skipped("too slow")
-                candidate = Candidate(source, block, node)
-                meets_all = holds(candidate, rule.where)
-                if (
-                    candidate.vendor
-                    and rule.category == "trackers"
-                    and not candidate.started
-                    and len(loads) < MAX_LOADS
-                ):
-                    loads.add(Load(candidate.vendor.id, candidate.host))
-                if meets_all:
-                    yield rule, candidate
+                for candidate, meets_all in _each_vendor(source, block, node, rule):
+                    if (
+                        candidate.vendor
+                        and rule.category == "trackers"
+                        and not candidate.started
+                        and len(loads) < MAX_LOADS
+                    ):
+                        loads.add(Load(candidate.vendor.id, candidate.host))
+                    if meets_all:
+                        yield rule, candidate
+
+
+def _each_vendor(source: Source, block: Block, node: SgNode, rule: Rule) -> Iterator[tuple[Candidate, bool]]:
+    """Yields a candidate for each vendor that one place may load, and whether it meets all conditions."""
+    taken: frozenset[str] = frozenset()
+    while True:
+        candidate = Candidate(source, block, node, taken=taken)
+        meets_all = holds(candidate, rule.where)
+        if candidate.vendor or not taken:
+            yield candidate, meets_all
+        if candidate.vendor is None or candidate.started or "vendor" not in rule.where:
+            return
+        taken |= {candidate.vendor.id}
+
+
+def _is_second_tag(candidate: Candidate, complete: AbstractSet[str], loaded: AbstractSet[str]) -> bool:
+    """Returns whether a call makes the script of Google Analytics, which the same file loads, load Google Ads too."""
+    starts_ads = candidate.started and candidate.vendor is not None and candidate.vendor.id == "google-ads"
+    return starts_ads and "google-ads" not in complete and "google-analytics" in loaded
 
 
 def _matched(block: Block, config: Any, matched: dict[int, list[SgNode]]) -> list[SgNode]:

@@ -161,7 +161,8 @@ class _Folding:
             return tuple(_PERCENT.sub(_character, value) for value in self.fold(arguments[0], depth + 1))
         if name in _COMPUTES and arguments:
             return self._computed(arguments[0], depth)
-        if known := self._block.constants.get(callee.text()[-_LONGEST_CALLEE:].removeprefix("this.")):
+        written, constants = callee.text()[-_LONGEST_CALLEE:], self._block.constants
+        if known := constants.get(written) or constants.get(written.removeprefix("this.")):
             return self._either(*known, depth=depth)
         receiver = callee.field("object")
         return self._by_method(name, receiver, arguments, depth) if receiver is not None else (UNKNOWN,)
@@ -196,6 +197,8 @@ class _Folding:
         holder, name = node.field("object"), node.field("property") or node.field("index")
         if holder is None or name is None:
             return (UNKNOWN,)
+        if holder.kind() == "this" and (own := self._own(name.text())):
+            return self._either(*own, depth=depth)
         known = constants.get(holder.text()[:200])
         if not known:
             loop = _looped(holder)
@@ -204,6 +207,11 @@ class _Folding:
         all_members = node.kind() == "subscript_expression" and name.kind() == "identifier" and _looped(name)
         member = _ADDRESS if all_members else name.text().strip("\"'")
         return self._either(*members_of(known, member), depth=depth)
+
+    def _own(self, name: str) -> list[SgNode]:
+        """Returns what a component computes for a name, or the default of its property."""
+        computed = [value for value in self._block.constants.get(name, ()) if value.kind() in FUNCTIONS]
+        return computed or list(members_of(self._block.properties.get(name, ()), "default"))
 
     def _taken(self, loop: _Loop, name: str) -> list[SgNode]:
         """Returns the values of a loop's variable."""

@@ -1,9 +1,10 @@
-"""One fact is one finding, whatever shows it."""
+"""One fact is one finding, whatever shows it, with the confidence that the whole project gives it."""
 
 import json
 
 from analysis_testing.in_process import analyze_files
 from openassent_analysis.libraries import read_manifest
+from tests.support.each import each
 
 OLD = {"vanilla-cookieconsent": "^2.8.0"}
 
@@ -87,3 +88,66 @@ class TestPersonalData:
     def test_two_events_are_two_findings(self):
         code = "gtag('event', 'join', { email: user.email });\ngtag('event', 'buy', { email: user.email });\n"
         assert rule_ids({"src/a.js": code}) == [("personal-data-in-event", "src/a.js")] * 2
+
+
+LOAD = "const s = document.createElement('script'); s.src = 'https://static.hotjar.com/c/hotjar-1.js';"
+ASKS = ("src/ask.ts", "export const hasConsent = () => localStorage.getItem('cookie-consent') === 'yes';")
+
+
+def trackers(*files):
+    found = analyze_files((path, code.encode()) for path, code in files).findings
+    return [finding for finding in found if finding.category == "trackers"]
+
+
+def test_a_provider_of_a_consent_library_shows_its_children_to_every_visitor():
+    page = "<ConsentManagerProvider><Script src='//hotjar.com/h.js' /></ConsentManagerProvider>"
+    layout = f"export default function Layout() {{ return <html>{page}</html>; }}"
+    assert [it.vendor_id for it in trackers(("app/layout.tsx", layout), ASKS)] == ["hotjar"]
+
+
+def test_an_exported_function_that_nothing_calls_is_an_uncertain_finding_whether_or_not_the_project_asks_for_consent():
+    file = "src/tags.ts", f"export function startHotjar() {{ {LOAD} }}"
+    for others in ((), (ASKS,)):
+        [finding] = trackers(file, *others)
+        assert (finding.vendor_id, finding.confidence) == ("hotjar", "low")
+        assert finding.description.endswith("Nothing in the repository was found that runs this code.")
+
+
+def test_consent_defaults_in_another_file_leave_a_doubt_about_googles_tags_alone():
+    tags = '<script src="//googletagmanager.com/gtm.js?id=1"></script><script src="//hotjar.com/h.js"></script>'
+    page = "index.html", tags
+    default = ("src/mode.js", "gtag('consent', 'default', { analytics_storage: 'denied', ad_storage: 'denied' });")
+    assert {it.vendor_id: it.confidence for it in trackers(page)} == {"google-tag-manager": "high", "hotjar": "high"}
+    found = trackers(page, default)
+    assert {it.vendor_id: it.confidence for it in found} == {"google-tag-manager": "low", "hotjar": "high"}
+    assert any("consent defaults to denied" in it.description for it in found if it.confidence == "low")
+
+
+BANNER = """
+export default function Banner() {
+  useEffect(() => { CookieConsent.run({ mode: 'opt-out', categories: {} }); }, []);
+  return null;
+}
+"""
+TAG = "<script>gtag('config', 'UA-12345678-1');</script>"
+UNUSED = "Nothing in the repository was found that runs this code."
+
+
+def confidence(rule_id, files):
+    found = analyze_files((path, text.encode()) for path, text in files.items()).findings
+    return {(it.confidence, it.description.endswith(UNUSED)) for it in found if it.rule_id == rule_id}
+
+
+@each("rule_id, unused, user", [
+    ("opt-out-mode", {"components/Banner.tsx": BANNER},
+     {"app/layout.tsx": "import Banner from '../components/Banner';\nexport default () => <Banner />;"}),
+    ("universal-analytics-left", {"templates/includes/analytics.html": TAG},
+     {"templates/base.html": "<head>{% include 'includes/analytics.html' %}</head>"}),
+])  # fmt: skip
+def test_the_confidence_is_low_unless_a_file_loads_it(rule_id, unused, user):
+    assert confidence(rule_id, unused) == {("low", True)}
+    assert confidence(rule_id, unused | user) == {("high", False)}
+
+
+def test_a_page_needs_no_file_that_loads_it():
+    assert confidence("universal-analytics-left", {"about.html": TAG}) == {("high", False)}

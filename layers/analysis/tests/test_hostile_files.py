@@ -20,6 +20,7 @@ from tests.support.each import each
 TEMPLATES = [f"a.{extension}" for extension in {kind: name for name, kind in DIALECTS.items()}.values()]
 
 TRACKER = b"const s = document.createElement('script'); s.src = 'https://static.hotjar.com/c/hotjar-1.js';\n"
+BUNDLED = b"<p>a</p><script>%s</script>"
 
 
 def skipped(path, content, **limits):
@@ -54,51 +55,34 @@ class TestSkips:
     def test_skips_nothing_that_only_has_a_similar_name(self, path):
         assert analyze_files([(path, TRACKER)]).findings
 
-    def test_skips_a_file_that_is_too_large(self):
-        assert skipped("a.js", TRACKER * 100, max_file_bytes=1000) == {"too large": 1}
-
-    def test_skips_a_minified_file(self):
-        assert skipped("a.js", TRACKER.replace(b"\n", b"") * 200) == {"minified": 1}
-
-    @each("long", [
-        b'<svg viewBox="0 0 9 9"><path fill="#fff" d="%s"/></svg>' % (b"M10.5 20l-3 4" * 9_000),
-        b'<img src="data:image/png;base64,%s">' % (b"iVBORw0KGgo" * 9_000),
-        b"<p>%s</p>" % (b"A long paragraph without a break. " * 3_000),
-        b'<script type="application/ld+json">%s</script>' % (b'{"a": "b"}, ' * 1_500),
-        b"<script>%s</script>" % (b"function a(b){return b+1};" * 700),
+    @each(("path", "content", "limits", "reason"), [
+        ("a.js", TRACKER * 100, {"max_file_bytes": 1000}, "too large"),
+        ("a.js", TRACKER, {"max_seconds_per_file": -1}, "too slow"),
+        ("a.js", TRACKER.replace(b"\n", b"") * 200, {}, "minified"),
+        ("a.html", BUNDLED % (b"function a(b){return b+1};" * 1_000), {}, "minified"),
+        ("a.html", BUNDLED % (b"function a(b){return b+1};" * 3_000), {}, "line too long"),
+        ("a.rb", b'a = "<p>b</p>"; ' * 5_000, {}, "line too long"),  # source code that writes markup
+        ("a.js", b"x=" + b"1+" * 100_000 + b"1", {}, "line too long"),
+        *(("a.js", content, {}, "not text") for content in (b"\0" + TRACKER, b"\x7fELF\0\0", b"\xff\xfe\x00")),
+        *(("a.js", content, {}, "empty") for content in (b"", b" \n\t\n", b"\xef\xbb\xbf")),
     ])  # fmt: skip
-    def test_reads_a_page_with_a_long_line_that_is_no_code(self, long):
-        page = b'<html>\n<script src="https://static.hotjar.com/c/hotjar-1.js"></script>\n' + long + b"\n</html>"
-        assert [finding.vendor_ids for finding in analyze_files([("a.html", page)]).findings[:1]] == [("hotjar",)]
+    def test_skips_what_cant_be_analyzed_and_says_why(self, path, content, limits, reason):
+        assert skipped(path, content, **limits) == {reason: 1}
 
-    @each("path", ["a.html", "a.liquid", "a.php"])
-    def test_reads_a_page_without_line_breaks(self, path):
-        page = b'<script src="https://static.hotjar.com/c/hotjar-1.js"></script>' + b'<p class="a">b</p>' * 5_000
+    @each(("path", "before", "after"), [
+        *(("a.html", b"<html>\n", b"\n" + long + b"\n</html>") for long in (
+            b'<svg viewBox="0 0 9 9"><path fill="#fff" d="%s"/></svg>' % (b"M10.5 20l-3 4" * 9_000),
+            b'<img src="data:image/png;base64,%s">' % (b"iVBORw0KGgo" * 9_000),
+            b"<p>%s</p>" % (b"A long paragraph without a break. " * 3_000),
+            b'<script type="application/ld+json">%s</script>' % (b'{"a": "b"}, ' * 1_500),
+            b"<script>%s</script>" % (b"function a(b){return b+1};" * 700),
+        )),
+        *((path, b"", b'<p class="a">b</p>' * 5_000) for path in ("a.html", "a.liquid", "a.php")),
+        ("a.html", b'<style>@font-face { src: url("data:font/woff;%s"); }</style>' % (b"d09GRgAB" * 15_000), b""),
+    ])  # fmt: skip
+    def test_reads_a_page_with_a_long_line_that_is_no_code(self, path, before, after):
+        page = before + b'<script src="https://static.hotjar.com/c/hotjar-1.js"></script>' + after
         assert [finding.vendor_ids for finding in analyze_files([(path, page)]).findings[:1]] == [("hotjar",)]
-
-    def test_reads_a_page_with_a_font_in_a_style(self):
-        font = b'<style>@font-face { src: url("data:font/woff;base64,%s"); }</style>' % (b"d09GRgABAAAA" * 10_000)
-        page = font + b'<script src="https://static.hotjar.com/c/hotjar-1.js"></script>'
-        assert [finding.vendor_ids for finding in analyze_files([("a.html", page)]).findings[:1]] == [("hotjar",)]
-
-    @each("length, reason", [(1_000, "minified"), (3_000, "line too long")])
-    def test_skips_a_page_that_is_a_bundle(self, length, reason):
-        page = b"<p>a</p><script>%s</script>" % (b"function a(b){return b+1};" * length)
-        assert skipped("a.html", page) == {reason: 1}
-
-    def test_skips_source_code_without_line_breaks_that_writes_markup(self):
-        assert skipped("a.rb", b'a = "<p>b</p>"; ' * 5_000) == {"line too long": 1}
-
-    def test_skips_a_single_giant_line(self):
-        assert skipped("a.js", b"x=" + b"1+" * 100_000 + b"1") == {"line too long": 1}
-
-    @pytest.mark.parametrize("content", [b"\0" + TRACKER, b"\x7fELF\0\0", b"\xff\xfe\x00"])
-    def test_skips_binary_files(self, content):
-        assert skipped("a.js", content) == {"not text": 1}
-
-    @pytest.mark.parametrize("content", [b"", b" \n\t\n", b"\xef\xbb\xbf"])
-    def test_skips_an_empty_file(self, content):
-        assert skipped("a.js", content) == {"empty": 1}
 
     @pytest.mark.parametrize(("path", "one"), [("a.js", b"["), ("a.ts", b"{"), ("a.py", b"("), ("a.html", b"<b>")])
     def test_skips_code_that_is_nested_too_deep(self, path, one):
@@ -135,9 +119,6 @@ class TestSkips:
             + b"const help30 = (done) => { help0(() => { done() }) };\n"
         )
         assert skipped("a.js", helpers + b"help0(() => { " + TRACKER + b" });\n") == {}
-
-    def test_skips_a_file_that_takes_too_long(self):
-        assert skipped("a.js", TRACKER, max_seconds_per_file=-1) == {"too slow": 1}
 
 
 class TestLimits:

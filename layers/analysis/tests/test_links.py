@@ -3,7 +3,6 @@
 import random
 from pathlib import Path
 
-import pytest
 import yaml
 
 from analysis_testing.in_process import analyze_files
@@ -39,7 +38,7 @@ class TestResolution:
             ("lib/web/page.html.eex", "_tags.html", "lib/web/shared/_tags.html.eex"),
         ],
     )
-    def test_a_module_is_found_by_its_name(self, importer: str, module: str, path: str):
+    def test_a_module_is_found_by_its_name(self, importer, module, path):
         assert Links([importer, path, "src/other.ts"]).resolve(importer, module) == [path]
 
     def test_a_relative_module_is_only_the_file_that_it_names(self):
@@ -81,7 +80,7 @@ class TestForgedReports:
         waits = Gating(Gate.CALLERS, ("start",), (Export("./b", "start"),))
         assert found.verdict("src/a.ts", waits) is Verdict.UNUSED
 
-    def test_names_are_kept_up_to_a_limit_of_the_whole_project(self, monkeypatch: pytest.MonkeyPatch):
+    def test_names_are_kept_up_to_a_limit_of_the_whole_project(self, monkeypatch):
         monkeypatch.setattr(links, "_MAX_CHARACTERS", 1_000)
         found = Links(["src/tag.ts"])
         found.add("src/a.ts", Report(uses=[Use(Export("./none", "x" * 500), OPEN)] * 10))
@@ -89,7 +88,7 @@ class TestForgedReports:
         found.mark(["src/tag.ts"], ["start"], ["src/tag.ts"])
         assert found.verdict("src/tag.ts", RUNS) is Verdict.UNUSED
 
-    def test_steps_are_counted_for_the_whole_project(self, monkeypatch: pytest.MonkeyPatch):
+    def test_steps_are_counted_for_the_whole_project(self, monkeypatch):
         monkeypatch.setattr(links, "_MAX_FOLLOWED", 10)
         found = Links(["src/tag.ts", *(f"src/{number}.ts" for number in range(100))])
         for number in range(100):

@@ -1,14 +1,28 @@
-"""Tests every rule against its own samples: positive samples match, and negative ones don't."""
+"""Every rule against its own samples and the examples on its page, and the version, which changes with what decides."""
 
 import re
+from dataclasses import replace
 
 import pytest
 
 from analysis_testing.in_process import analyze_files
+from openassent_analysis.catalogue import catalogue
 from openassent_analysis.conditions import CONDITIONS
 from openassent_analysis.files import LANGUAGES, language_of, reason_to_skip
 from openassent_analysis.findings import CATEGORIES
-from openassent_analysis.rules import GROUPS, RULES, InvalidRule, read_rules, rules
+from openassent_analysis.libraries import libraries
+from openassent_analysis.rules import (
+    ANALYSIS,
+    GROUPS,
+    RULES,
+    InvalidRule,
+    other_facts,
+    read_rules,
+    rules,
+    rules_version,
+    version_of,
+)
+from scripts.reference.rules import example_of, texts
 from tests.support.each import each
 
 NOT_CONDITIONS = {"once_per_vendor"}
@@ -32,15 +46,10 @@ class TestEveryRule:
         for sample in rule.samples["clean"]:
             assert rule.id not in ids_found(sample), sample
 
-    def test_a_rule_says_what_is_wrong_and_what_to_do(self, rule):
-        assert len(rule.title) <= 90
-        assert not rule.title.endswith(".")
-        assert len(rule.description) > 60
-        assert len(rule.remediation) > 30
-        assert rule.references
-        texts = rule.texts()
-        assert not any("{" in text or "  " in text for text in texts.values())
+    def test_a_rule_names_the_vendor_if_it_is_any_and_its_references(self, rule):
+        assert not any("{" in text or "  " in text for text in rule.texts().values())
         assert ("{vendor}" in rule.title + rule.description + rule.remediation) == bool(rule.any_vendor)
+        assert rule.references
         assert all(re.match(r"https://[\w.-]+/", reference) for reference in rule.references)
 
 
@@ -104,3 +113,54 @@ def test_an_invalid_rule_file_is_refused(tmp_path, change):
     rule.write_text(rule.read_text().replace(*change, 1))
     with pytest.raises(InvalidRule):
         list(read_rules(tmp_path))
+
+
+def ids_in(path, code):
+    return {finding.rule_id for finding in analyze_files([(path, code.encode())]).findings}
+
+
+@each("rule", rules(), ids=lambda rule: rule.id)
+def test_the_example_shows_the_rule(rule):
+    example = example_of(rule)
+    assert rule.id in ids_in(example.path, example.wrong)
+    assert rule.id not in ids_in(example.path, example.right)
+
+
+def test_every_rule_has_texts_and_no_other_has():
+    assert texts()["rules"].keys() == {rule.id for rule in rules()}
+    assert texts()["categories"].keys() == {rule.category for rule in rules()}
+
+
+SHIPPED, VENDORS, LIBRARIES = rules(), [*catalogue().vendors.values()], [*libraries().values()]
+FACTS = other_facts()
+
+
+def test_the_shipped_rules_have_a_version_that_does_not_change():
+    assert rules_version() == version_of(SHIPPED, VENDORS, LIBRARIES, FACTS)
+    assert len(rules_version()) == 16
+
+
+def test_a_changed_rule_vendor_library_call_or_analysis_changes_the_version():
+    first, *others = SHIPPED
+    vendor, *vendors = VENDORS
+    versions = {
+        rules_version(),
+        version_of(others, VENDORS, LIBRARIES, FACTS),
+        version_of(
+            [replace(first, severity="low" if first.severity != "low" else "high"), *others], VENDORS, LIBRARIES, FACTS
+        ),
+        version_of([replace(first, where={"new": "condition"}), *others], VENDORS, LIBRARIES, FACTS),
+        version_of(SHIPPED, vendors, LIBRARIES, FACTS),
+        version_of(SHIPPED, [replace(vendor, domains=("new.example",)), *vendors], LIBRARIES, FACTS),
+        version_of(SHIPPED, VENDORS, LIBRARIES[1:], FACTS),
+        version_of(SHIPPED, VENDORS, LIBRARIES, {**FACTS, "calls": FACTS["calls"][1:]}),
+        version_of(SHIPPED, VENDORS, LIBRARIES, {**FACTS, "settings": FACTS["settings"][1:]}),
+        version_of(SHIPPED, VENDORS, LIBRARIES, {**FACTS, "general": FACTS["general"][1:]}),
+        version_of(SHIPPED, VENDORS, LIBRARIES, FACTS, ANALYSIS + 1),
+    }
+    assert len(versions) == 11
+
+
+def test_samples_do_not_change_the_version():
+    without = [replace(rule, samples={}) for rule in SHIPPED]
+    assert version_of(without, VENDORS, LIBRARIES, FACTS) == rules_version()

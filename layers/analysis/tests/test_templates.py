@@ -1,7 +1,5 @@
 """Templates become HTML, and every place in it is a place in the file."""
 
-import pytest
-
 from analysis_testing.in_process import analyze_files
 from openassent_analysis.engine import source_of
 from openassent_analysis.files import language_of
@@ -19,26 +17,30 @@ def location(path, text):
     return place.start_line, place.start_column, place.snippet
 
 
+# By file: its text, and the line, the column, and the snippet of the finding.
+STATEMENT, ADDS = (
+    "s.src = 'https://static.hotjar.com/c/hotjar-1.js';",
+    '{{ template "_internal/google_analytics.html" . }}',
+)
+PLACES = [
+    ("a.twig", f"{{% if a %}}{{{{ b }}}}\n  {SCRIPT}", (2, 3, SCRIPT)),
+    *(
+        (path, f"head\n\n  {line}\n  title Hello\n", (3, 3, line))
+        for path, line in (
+            ("a.pug", "script(async src='https://static.hotjar.com/c/hotjar-1.js')"),
+            ("a.haml", '%script{:async => true, :src => "https://static.hotjar.com/c/hotjar-1.js"}'),
+            ("a.slim", 'script async=true src="https://static.hotjar.com/c/hotjar-1.js"'),
+        )
+    ),
+    ("a.pug", f"head\n  script.\n    var s = f('script');\n    {STATEMENT}\n", (4, 5, STATEMENT)),
+    ("layouts/a.html", f"<head>\n  {ADDS}\n</head>", (2, 3, ADDS)),
+]
+
+
 class TestPlaces:
-    def test_a_finding_shows_the_file_and_not_what_it_was_turned_into(self):
-        before = "{% if a %}{{ b }}\n"
-        assert location("a.twig", before + "  " + SCRIPT) == (2, 3, SCRIPT)
-
-    @pytest.mark.parametrize(("path", "line"), [
-        ("a.pug", "script(async src='https://static.hotjar.com/c/hotjar-1.js')"),
-        ("a.haml", '%script{:async => true, :src => "https://static.hotjar.com/c/hotjar-1.js"}'),
-        ("a.slim", 'script async=true src="https://static.hotjar.com/c/hotjar-1.js"'),
-    ])  # fmt: skip
-    def test_a_finding_in_an_indented_language_shows_the_element(self, path, line):
-        assert location(path, f"head\n\n  {line}\n  title Hello\n") == (3, 3, line)
-
-    def test_a_finding_in_an_indented_script_shows_the_statement(self):
-        statement = "s.src = 'https://static.hotjar.com/c/hotjar-1.js';"
-        assert location("a.pug", f"head\n  script.\n    var s = f('script');\n    {statement}\n") == (4, 5, statement)
-
-    def test_a_script_that_a_statement_adds_is_at_the_statement(self):
-        statement = '{{ template "_internal/google_analytics.html" . }}'
-        assert location("layouts/a.html", f"<head>\n  {statement}\n</head>") == (2, 3, statement)
+    @each(("path", "text", "place"), PLACES)
+    def test_a_finding_shows_the_file_and_not_what_it_was_turned_into(self, path, text, place):
+        assert location(path, text) == place
 
     @each("extension", sorted(DIALECTS))
     def test_a_file_without_a_template_is_taken_as_it_is(self, extension):

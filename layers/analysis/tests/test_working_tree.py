@@ -53,14 +53,14 @@ def test_this_repository_has_no_findings():
 
 
 class TestFiles:
-    def test_ignored_files_are_left_out_and_new_ones_are_listed(self, repository: Path):
+    def test_ignored_files_are_left_out_and_new_ones_are_listed(self, repository):
         write(repository, {".gitignore": "out.js\n", "out.js": COOKIE, "tracked.js": COOKIE})
         run_git(repository, "add", ".")
         write(repository, {"new ümlaut.js": COOKIE, "below/new.js": COOKIE})
         assert listed(repository).keys() == {".gitignore", "tracked.js", "new ümlaut.js", "below/new.js"}
         assert listed(repository / "below") == {"new.js": None}
 
-    def test_deleted_files_and_other_repositories_are_left_out_and_links_arent_followed(self, repository: Path):
+    def test_deleted_files_and_other_repositories_are_left_out_and_links_arent_followed(self, repository):
         write(repository, {"gone.js": COOKIE, "a.js": COOKIE, "other/b.js": COOKIE})
         run_git(repository / "other", "init", "-q")
         (repository / "link.js").symlink_to("a.js")
@@ -68,27 +68,25 @@ class TestFiles:
         (repository / "gone.js").unlink()
         assert listed(repository) == {"a.js": None, "link.js": "link"}
 
-    def test_a_folder_that_git_ignores_is_read_as_if_there_were_no_git(self, repository: Path):
+    def test_a_folder_that_git_ignores_is_read_as_if_there_were_no_git(self, repository):
         write(repository, {".gitignore": "build-1/\n", "build-1/a.js": COOKIE})
         assert listed(repository / "build-1") == {"a.js": None}
 
-    def test_a_folder_without_git_is_read_except_for_dependencies(self, tmp_path: Path):
+    def test_a_folder_without_git_is_read_except_for_dependencies(self, tmp_path):
         write(tmp_path, {"a.js": COOKIE, "node_modules/b/b.js": COOKIE})
         assert listed(tmp_path) == {"a.js": None, "node_modules/": "vendored"}
 
-    def test_without_the_program_git_the_folder_is_read(self, repository: Path, monkeypatch: pytest.MonkeyPatch):
+    def test_without_the_program_git_the_folder_is_read(self, repository, monkeypatch):
         write(repository, {".gitignore": "a.js\n", "a.js": COOKIE})
         monkeypatch.setenv("PATH", "")
         assert "a.js" in listed(repository)
 
-    def test_gits_own_variables_dont_lead_to_another_repository(
-        self, repository: Path, monkeypatch: pytest.MonkeyPatch
-    ):
+    def test_gits_own_variables_dont_lead_to_another_repository(self, repository, monkeypatch):
         write(repository, {"a.js": COOKIE})
         monkeypatch.setenv("GIT_DIR", "elsewhere")
         assert git.list_files(repository) == ["a.js"]
 
-    def test_no_program_of_the_repositorys_configuration_runs(self, repository: Path):
+    def test_no_program_of_the_repositorys_configuration_runs(self, repository):
         program = repository / "monitor"
         write(repository, {"a.js": COOKIE, "monitor": "#!/bin/sh\ntouch ran\n"})
         program.chmod(0o755)
@@ -106,14 +104,14 @@ class TestFiles:
             ("", ""),
         ],
     )
-    def test_a_repositorys_name_is_that_of_its_remote(self, address: str, name: str, repository: Path):
+    def test_a_repositorys_name_is_that_of_its_remote(self, address, name, repository):
         if address:
             run_git(repository, "remote", "add", "origin", address)
         assert git.repository_of(repository) == name
 
 
 class TestScan:
-    def test_a_finding_is_ready_for_a_report(self, tmp_path: Path):
+    def test_a_finding_is_ready_for_a_report(self, tmp_path):
         write(tmp_path, {"index.html": TRACKER + BANNER})
         result = scan(tmp_path)
         [reported] = result.findings
@@ -125,7 +123,7 @@ class TestScan:
         assert (written["location"]["path"], written["location"]["startLine"]) == ("index.html", 1)
         assert (result.analysis.files_analyzed, result.inventory.files) == (1, 1)
 
-    def test_a_fix_fits_the_packages_of_the_project(self, tmp_path: Path):
+    def test_a_fix_fits_the_packages_of_the_project(self, tmp_path):
         write(tmp_path, {
             "package.json": '{"dependencies": {"next": "15.0.0", "react": "19.0.0"}}',
             "package-lock.json": "{}",
@@ -135,7 +133,7 @@ class TestScan:
         assert fixes[0] is not None
         assert fixes[0].packages[0].startswith("@c15t/nextjs@")
 
-    def test_only_findings_of_the_wanted_files_are_reported_but_all_files_are_read(self, tmp_path: Path):
+    def test_only_findings_of_the_wanted_files_are_reported_but_all_files_are_read(self, tmp_path):
         write(tmp_path, {"a.js": COOKIE, "b.js": COOKIE, "index.html": TRACKER, "banner.html": BANNER})
         everything, result = scan(tmp_path), scan(tmp_path, only={"b.js", "index.html"})
         assert places(everything) == {"a.js", "b.js", "index.html"}
@@ -143,19 +141,19 @@ class TestScan:
         assert {it.finding.rule_id for it in result.findings} == {"tracking-cookie-written", "session-replay-loaded"}
         assert result.analysis.files_analyzed == 4
 
-    def test_progress_counts_each_file_once_and_ends_at_the_total(self, tmp_path: Path):
+    def test_progress_counts_each_file_once_and_ends_at_the_total(self, tmp_path):
         seen: list[tuple[int, int]] = []
         write(tmp_path, {f"{number}.js": COOKIE for number in range(40)} | {"empty.js": "", "data.csv": "1"})
         scan(tmp_path, on_progress=lambda done, total: seen.append((done, total)), workers=1)
         assert seen == [*((number, 41) for number in range(1, 42)), (41, 41)]
 
-    def test_skipped_files_have_a_reason(self, tmp_path: Path):
+    def test_skipped_files_have_a_reason(self, tmp_path):
         write(tmp_path, {"a.js": COOKIE, "b.min.js": COOKIE, "c.js": "a" * 600_000, "vendor/d.js": COOKIE})
         result = scan(tmp_path)
         assert result.analysis.skipped == {"minified": 1, "too large": 1, "vendored": 1}
         assert result.analysis.skipped_examples["minified"] == ["b.min.js"]
 
-    def test_a_path_that_isnt_a_folder_is_refused(self, tmp_path: Path):
+    def test_a_path_that_isnt_a_folder_is_refused(self, tmp_path):
         with pytest.raises(NotADirectoryError):
             scan(tmp_path / "nothing")
 
@@ -164,7 +162,7 @@ class TestBaseline:
     def baseline_of(self, root: Path) -> list[dict]:
         return [it.as_dict() for it in scan(root).findings]
 
-    def test_only_findings_that_the_baseline_lacks_are_new(self, tmp_path: Path):
+    def test_only_findings_that_the_baseline_lacks_are_new(self, tmp_path):
         write(tmp_path, {"a.js": COOKIE})
         baseline = read_baseline(self.baseline_of(tmp_path))
         write(tmp_path, {"b.js": "localStorage.setItem('visitor_id', crypto.randomUUID());\n"})
@@ -173,7 +171,7 @@ class TestBaseline:
         assert [it.finding.location.path for it in found.known] == ["a.js"]
         assert found.fixed == ()
 
-    def test_a_finding_in_a_renamed_file_isnt_new(self, tmp_path: Path):
+    def test_a_finding_in_a_renamed_file_isnt_new(self, tmp_path):
         write(tmp_path, {"a.js": COOKIE})
         baseline = read_baseline(self.baseline_of(tmp_path))
         (tmp_path / "a.js").rename(tmp_path / "renamed.js")
@@ -181,13 +179,13 @@ class TestBaseline:
         assert found.new == found.fixed == ()
         assert [it.finding.location.path for it in found.known] == ["renamed.js"]
 
-    def test_a_finding_that_is_gone_is_fixed_unless_its_file_wasnt_analyzed(self, tmp_path: Path):
+    def test_a_finding_that_is_gone_is_fixed_unless_its_file_wasnt_analyzed(self, tmp_path):
         write(tmp_path, {"a.js": COOKIE, "b.js": COOKIE})
         baseline = read_baseline(self.baseline_of(tmp_path))
         write(tmp_path, {"a.js": "const fixed = 1;\n", "b.js": "a" * 600_000})
         assert [it.path for it in compare(scan(tmp_path), baseline).fixed] == ["a.js"]
 
-    def test_a_scan_of_some_files_compares_all_of_them(self, tmp_path: Path):
+    def test_a_scan_of_some_files_compares_all_of_them(self, tmp_path):
         write(tmp_path, {"a.js": COOKIE, "b.js": COOKIE})
         baseline = read_baseline(self.baseline_of(tmp_path))
         found = compare(scan(tmp_path, only={"a.js"}), baseline)
@@ -199,7 +197,7 @@ class TestBaseline:
         with pytest.raises(InvalidBaseline):
             read_baseline([finding])
 
-    def test_values_of_other_types_are_refused(self, tmp_path: Path):
+    def test_values_of_other_types_are_refused(self, tmp_path):
         write(tmp_path, {"a.js": COOKIE})
         [finding] = self.baseline_of(tmp_path)
         for wrong in ({"ordinal": "0"}, {"content": None}, {"location": {"path": 1}}):

@@ -96,17 +96,6 @@ def test_a_refused_address_counts_only_for_the_key(acme, api):
     assert {call.parameters["Key"]["pk"]["S"][:3] for call in calls} <= {"KH#", "ORG", "REF"}
 
 
-# The second one records the refusal.
-@pytest.mark.parametrize(("path", "written"), [("/v1/me", ["KH#"]), ("/v1/billing", ["KH#", "REF"])])
-def test_all_limits_are_decided_in_the_write_that_counts(path, written, acme, api):
-    key = acme.create(**LIMITS)["key"]
-    api.get("/v1/me", key)  # opens the minute
-    with recorded_calls() as calls:
-        api.get(path, key)
-    assert {call.operation for call in calls} == {"UpdateItem"}
-    assert [call.parameters["Key"]["pk"]["S"][:3] for call in calls] == written
-
-
 MINUTE = 1_772_600_760  # 05:06:00, the minute in which the clock starts
 TURN = MINUTE + 60
 CONFLICT = "TransactionConflictException"

@@ -23,17 +23,15 @@ from openassent_cli import credentials, profiles
 from openassent_cli.credentials import Tokens
 from openassent_cli.profiles import Profile
 from tests.functional.command_line.cases import DASHBOARD
-from tests.functional.conftest import FakeClock
 from tests.functional.sdk.conftest import Gateway
 from tests.support.api import Api
 from tests.support.asgi import DirectApi
 from tests.support.audit_reports import complete_audit, vendor
 from tests.support.audits import make_issue, make_scan
 from tests.support.endpoints import delivered
-from tests.support.issue_host import HostedIssue, IssueHost
+from tests.support.issue_host import HostedIssue
 from tests.support.populated_organization import detection
 from tests.support.published import publish_finding
-from tests.support.sqs import FakeSqs
 from tests.support.world import Company, World
 
 
@@ -92,13 +90,13 @@ class Shell:
 
 
 @pytest.fixture(scope="session")
-def _certificates() -> ssl.SSLContext:
+def _certificates():
     """Loaded once for all clients: no client of these tests connects."""
     return ssl.create_default_context()
 
 
 @pytest.fixture
-def gateway(api: Api, _certificates: ssl.SSLContext, monkeypatch: pytest.MonkeyPatch) -> Gateway:
+def gateway(api, _certificates, monkeypatch):
     """The network leads to the functions. Retries don't pause."""
     made = Gateway(api)
     monkeypatch.setattr(httpx.HTTPTransport, "handle_request", lambda _, request: made.handle_request(request))
@@ -119,7 +117,7 @@ class Threads(Gateway):
 
 
 @pytest.fixture
-def threads(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> Threads:
+def threads(gateway, monkeypatch):
     """The network leads to the functions, for requests of several threads."""
     made = Threads(Api())
     monkeypatch.setattr(httpx.HTTPTransport, "handle_request", lambda _, request: made.handle_request(request))
@@ -127,13 +125,13 @@ def threads(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> Threads:
 
 
 @pytest.fixture
-def office(world: World, sqs: FakeSqs, now: FakeClock) -> Office:
+def office(world, sqs, now):
     now.seconds = time.time()  # the command line has the machine's clock
     return Office.create(world)
 
 
 @pytest.fixture
-def shell(gateway: Gateway, office: Office) -> Shell:
+def shell(gateway, office):
     """A shell of the office's owner."""
     made = Shell()
     made.sign_in(office.company.owner.token)
@@ -141,7 +139,7 @@ def shell(gateway: Gateway, office: Office) -> Shell:
 
 
 @pytest.fixture
-def hosted_issue(host: IssueHost, sqs: FakeSqs, monkeypatch: pytest.MonkeyPatch) -> None:
+def hosted_issue(host, sqs, monkeypatch):
     """The code host has the issue 7, and the worker finds it while the endpoint waits."""
     host.issues["acme/shop"] = [HostedIssue(7, "An issue", "", clock.now(), clock.now())]
 

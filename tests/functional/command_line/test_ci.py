@@ -17,7 +17,7 @@ from tests.support.sarif import check_sarif
 
 
 @pytest.fixture(autouse=True)
-def clone(tmp_path, monkeypatch) -> Path:
+def clone(tmp_path, monkeypatch):
     """A clone of acme/shop, on a commit that isn't the tip of a branch of the remote."""
     for variable in ("GITHUB_HEAD_REF", "CI_MERGE_REQUEST_IID", "CHANGE_ID"):
         monkeypatch.delenv(variable, raising=False)

@@ -3,10 +3,8 @@
 import json
 import re
 import shlex
-from collections.abc import Callable, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -94,46 +92,29 @@ class TestPullRequests:
 
 
 class TestAssistants:
-    @pytest.fixture
-    def start(self, threads, office, world, monkeypatch) -> Callable[..., set[str]]:
-        """Starts the server as the guide's configuration says, and returns the names of its tools."""
-
-        def start(name: str, scopes: Sequence[str] = ()) -> set[str]:
-            served: list[Any] = []
-
-            def serve(server: Any) -> None:
-                served.append({*Assistant.of(server).tools()})
-
-            monkeypatch.setattr("openassent_cli.mcp_server.serve", serve)
-            settings = json.loads(files_of("assistants")[name])["mcpServers"]["assent"]
-            assert settings["command"] == "assent"
-            variables = settings.get("env", {})
-            if variables:
-                assert variables["ASSENT_BASE_URL"] == BASE_URL
-                variables = {"ASSENT_BASE_URL": ADDRESS, "ASSENT_API_KEY": world.key(office.company)}
-            if scopes:
-                Shell().sign_in(world.token(office.company.owner.user_id, [*scopes]), "assistant")
-            ended = run(shlex.join(settings["args"]), **variables)
-            assert ended.code == Exit.DONE, ended.stderr
-            return served[0]  # type: ignore[no-any-return]
-
-        return start
-
-    def test_the_profile_has_the_scopes_for_the_tools_that_the_guide_names(self, start):
+    def test_the_scopes_allow_the_tools_that_the_guide_names_and_more_offer_the_tools_that_decide(self, connect):
         words = shlex.split(assent("assistants")[0])
-        scopes = [after for word, after in pairwise(words) if word == "--scope"]
         assert words[:3] == ["login", "--profile", "assistant"]
-        assert start("read-only", scopes) == READING
-        assert {*re.findall(r"`(\w+)`", text_of("assistants"))} >= READING
-
-    def test_more_scopes_offer_the_tools_that_decide(self, connect):
-        words = shlex.split(assent("assistants")[0])
-        scopes = [*re.findall(r"\b[a-z-]+\.(?:read|write)\b", text_of("assistants"))]
-        assert {it for it in words if it.endswith(".read")} < {*scopes}
+        reading = [after for word, after in pairwise(words) if word == "--scope"]
+        assert connect(reading).tools().keys() == READING
+        text = text_of("assistants")
+        assert {*re.findall(r"`(\w+)`", text)} >= READING
+        scopes = re.findall(r"\b[a-z-]+\.(?:read|write)\b", text)
+        assert {*reading} < {*scopes}
         assert connect(scopes).tools().keys() == READING | CHANGING - {"decide_vendor"}
 
-    def test_a_key_needs_no_profile(self, start):
-        assert start("with-a-key") <= READING
-
-    def test_without_an_account_a_folder_can_be_scanned(self, start):
-        assert start("without-an-account") == {"scan_folder"}
+    @pytest.mark.parametrize("name", ["read-only", "with-a-key", "without-an-account"])
+    def test_a_configuration_starts_the_server(self, name, threads, office, world, monkeypatch):
+        served = []
+        monkeypatch.setattr("openassent_cli.mcp_server.serve", lambda server: served.append(Assistant.of(server)))
+        settings = json.loads(files_of("assistants")[name])["mcpServers"]["assent"]
+        assert settings["command"] == "assent"
+        if variables := settings.get("env", {}):
+            assert variables["ASSENT_BASE_URL"] == BASE_URL
+            variables = {"ASSENT_BASE_URL": ADDRESS, "ASSENT_API_KEY": world.key(office.company)}
+        if name == "read-only":
+            Shell().sign_in(office.company.owner.token, "assistant")
+        ended = run(shlex.join(settings["args"]), **variables)
+        assert (ended.code, ended.stdout) == (Exit.DONE, "")
+        most = {"scan_folder"} if name == "without-an-account" else READING
+        assert {"scan_folder"} <= served[0].tools().keys() <= most

@@ -66,7 +66,7 @@ class Assistant:
 
 
 @pytest.fixture
-def connect(threads, office) -> Connect:
+def connect(threads, office):
     def create(scopes: list[str] = ALL_SCOPES, *, read_only: bool = False) -> Assistant:
         client = Assent(base_url=ADDRESS, api_key=office.company.owner.token)
         return Assistant(client, set(scopes), read_only=read_only)

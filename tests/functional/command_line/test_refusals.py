@@ -55,7 +55,7 @@ class TestLists:
 
 class TestNames:
     @pytest.fixture
-    def hostile(self, shell, office, world) -> Company:
+    def hostile(self, shell, office, world):
         company = world.company(owner=office.company.owner, name=HOSTILE)
         add_projects(company, 1, HOSTILE)
         profiles.choose_organization("default", company.organization_id)
@@ -82,12 +82,6 @@ def test_any_request_acts_in_the_chosen_organization_unless_it_names_another(she
     ):
         shell.run(line)
         assert gateway.requests[-1].url.params["organizationId"] == expected, line
-
-
-def test_an_organization_is_chosen_for_one_command(shell, office):
-    expected = shell.run("project list --org {second}".format(**office.names))
-    assert shell.run("project list").stdout != expected.stdout
-    assert shell.run("--org {second} project list".format(**office.names)) == expected
 
 
 def test_an_argument_can_be_given_as_an_option(shell):
@@ -129,7 +123,7 @@ def test_logout_revokes_and_forgets(shell, gateway):
 
 
 @pytest.fixture
-def names(office, world) -> dict[str, str]:
+def names(office, world):
     """Returns the office's names, with two keys called twice and a failed scan."""
     for _ in range(2):
         world.key(office.company, "twice")
@@ -210,7 +204,7 @@ def test_what_a_failure_says_cant_control_the_terminal(capsys):
     assert capsys.readouterr().err == "Error: There is no a\ufffd[2J.\nTry b\ufffd[2J.\n"
 
 
-def test_a_field_that_was_ignored_is_a_warning_beside_the_result(shell: Shell, names: dict[str, str]):
+def test_a_field_that_was_ignored_is_a_warning_beside_the_result(shell, names):
     ended = shell.run("api PATCH /v1/projects/{project} -f name=Market -f descripton=x".format(**names))
     assert (ended.code, json.loads(ended.stdout)["projectName"]) == (0, "Market")
     assert ended.stderr == "Warning: descripton: Unknown field. Did you mean description?\n"

@@ -19,7 +19,7 @@ SCOPES = ["organizations.read", "projects.read"]
 
 
 @pytest.fixture
-def approving(gateway, office, now, monkeypatch) -> list[str]:
+def approving(gateway, office, now, monkeypatch):
     """The owner approves each code while the device waits. Returns the pages that were opened."""
     opened: list[str] = []
 
@@ -84,7 +84,7 @@ class TestLogin:
 
 class TestRenewal:
     @pytest.fixture
-    def device(self, threads, office) -> Assent:
+    def device(self, threads, office):
         """A client without a credential, of a machine whose access token has expired."""
         client = Assent(base_url=ADDRESS)
         login = client.device.start(scopes=SCOPES)

@@ -1,7 +1,5 @@
 """The public configuration of a consent instance: what it shows, who may read it, how often, and what it costs."""
 
-from typing import Any
-
 import pytest
 
 from consent_instances import service
@@ -11,8 +9,8 @@ from controlplane.platform.table.table import Put, table
 from controlplane.projects.items import MAX_CONFIGURED_VENDORS, MAX_DECIDED_VENDORS, ConfiguredVendor, ProjectItem
 from tests.functional.projects.builders import add_audits, without_consent
 from tests.functional.projects.conftest import Organization, reread
+from tests.functional.projects.test_vendors import detect
 from tests.support.api import Api, Reply
-from tests.support.audit_reports import receive
 from tests.support.each import each
 from tests.support.recorded import recorded_calls
 from tests.support.table import PREPARED
@@ -40,24 +38,9 @@ def read(acme: Organization, project: ProjectItem, **headers: str) -> Reply:
     return acme.api.get(path_of(project), headers={name.replace("_", "-"): text for name, text in headers.items()})
 
 
-def detect(project: ProjectItem, vendor_id: str = "segment", **fields: Any) -> None:
-    message = {
-        "kind": "runtime-vendor-detection",
-        "version": 1,
-        "projectId": project.project_id,
-        "vendorId": vendor_id,
-        "name": "Segment",
-        "domain": "segment.com",
-        "observedAt": "2026-03-04T05:00:00Z",
-        "seenOn": ["https://example.com/account/jane"],
-        **fields,
-    }
-    receive(message)
-
-
 class TestContents:
     def test_it_has_the_origins_the_branding_and_the_vendors_and_nothing_else(self, acme, project):
-        detect(project, category="analytics")
+        detect(project, category="analytics", seenOn=["https://example.com/account/jane"])
         acme.decide(project)
         detect(project, "adform", name="Adform", domain="adform.net")
         assert read(acme, project).data == {

@@ -1,16 +1,25 @@
 """Fixtures for the tests of the pages: an identity provider, a browser, and a signed-in visitor."""
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
+from controlplane.code_host.items import RepositoryItem
 from controlplane.platform.core.settings import settings
+from controlplane.platform.table.table import Update, table
+from controlplane.scans.items import ScanItem
 from tests.functional.dashboard.issuer import Issuer
+from tests.functional.projects.builders import make_project
 from tests.support.api import Reply
+from tests.support.audits import make_issue
 from tests.support.browser import Browser
+from tests.support.table import PREPARED
 
 # Text of a person or a source that no page may run, or render as a template.
 HOSTILE = "\"><script>alert(1)</script>{{739*911}}'&"
+# The findings of a scan, on lines 1 to 5. A free preview shows three of them.
+ISSUES = [make_issue(number) for number in range(1, 6)]
 
 
 @pytest.fixture(scope="session")
@@ -55,9 +64,26 @@ def company(world, person):
 
 
 @pytest.fixture
+def repository(world, company):
+    """Returns a repository of the company, which is linked to a project of the same name."""
+    return world.connected_repository(company, name="shop")
+
+
+@pytest.fixture
+def project(company):
+    return make_project(company)
+
+
+@pytest.fixture
 def visitor(browser, person):
     """Returns a browser in which the person is signed in."""
     return browser.signed_in(person.user_id)
+
+
+def change(stored: ScanItem | RepositoryItem, **values: Any) -> None:
+    """Sets attributes of the stored item."""
+    settings = ", ".join(f"#{name} = :{name}" for name in values)
+    table.update(Update(stored.key, f"SET {settings}", values=values), PREPARED)
 
 
 def pages_in(area: str) -> Callable[..., str]:

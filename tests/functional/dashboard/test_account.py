@@ -6,6 +6,7 @@ import re
 import pytest
 
 from controlplane.access.sign_in import Claims, sign_in
+from controlplane.erasure import deletions
 from controlplane.feedback import store as feedback
 from controlplane.findings import conversations, inbox
 from controlplane.notify import mails, subscriptions
@@ -88,6 +89,18 @@ class TestExport:
         (shown,) = [it["attributes"] for it in exported if it["kind"] == "inbox"]
         assert [it["text"] for it in shown["comments"]] == ["mine"]
         assert "title" not in shown
+
+    def test_contains_comments_in_an_organization_that_the_person_has_left_until_it_is_deleted(
+        self, visitor, person, world
+    ):
+        company = world.company()
+        world.member(company, person=person)
+        conversations.add_comment(world.finding(company), "mine", person.user_id, {})
+        members.remove_member(company.organization_id, person.user_id)
+        assert "mine" in visitor.get("/account/export").text
+        deletions.delete_organization(company.organization_id)
+        finish_deletions()
+        assert company.organization_id not in visitor.get("/account/export").text
 
     def test_many_and_long_reports_take_no_further_round_trip(self, visitor, person):
         for number in range(6):

@@ -134,17 +134,6 @@ class TestRefusedCode:
         reply = review(visitor, other.user_code)
         assert (reply.status, "expired" in text_of(reply)) == (409, True)
 
-    def test_after_five_wrong_codes_in_15_minutes_nothing_is_shown_or_decided(self, visitor, device, now):
-        page = review(visitor, device.user_code)
-        for _ in range(5):
-            assert review(visitor, "BBBB-BBBB").status == 404
-        refused = [review(visitor, device.user_code), *(visitor.press(it, on=page) for it in ("Approve", "Deny"))]
-        for reply in refused:
-            assert (reply.status, int(reply.headers["retry-after"]) <= 900) == (429, True)
-        assert status_of(device) == "authorization_pending"
-        now.advance(900)
-        assert review(visitor, "BBBB-BBBB").status == 404
-
 
 class TestRefusedDecision:
     def test_a_decision_that_differs_from_what_was_shown_returns_403(self, visitor, device, world):

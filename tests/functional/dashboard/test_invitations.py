@@ -14,7 +14,6 @@ from controlplane.platform.core.roles import Role
 from controlplane.platform.table import keys
 from controlplane.platform.table.table import Delete, table
 from dashboard.account.invitations import BLOCKED_PER_PAGE, ON_PAGE
-from tests.support import invariants
 from tests.support.browser import Browser, text_of
 from tests.support.calls import intercepted
 from tests.support.reply import Reply
@@ -203,17 +202,6 @@ class TestInviter:
         give(visitor, company, second, "admin")
         assert answer(visitor, "Accept").status == 303
         assert role_of(person, company) == "admin"
-
-    def test_a_void_invitation_can_be_removed_and_replaced(self, visitor, company, person, world):
-        second = world.member(company, "admin")
-        void = invite(visitor, company, person.email, by=second)
-        world.leave(company, second)
-        again = invite(visitor, company, person.email)
-        assert again != void
-        assert [shown["id"] for shown in pending(visitor, company)] == [again]
-        answer(visitor, "Decline")
-        assert pending(visitor, company) == []
-        invariants.check_all(invariants.read_items(table.client, table.name))
 
 
 BLOCK, BLOCKED, UNBLOCK = "/invitations/block", "/invitations/blocked", "/invitations/unblock"

@@ -23,11 +23,6 @@ address = pages_in("projects")
 
 
 @pytest.fixture
-def repository(world, company):
-    return world.connected_repository(company, name="shop")
-
-
-@pytest.fixture
 def project(repository):
     return projects.get_project(repository.links[0].project_id)
 
@@ -195,13 +190,6 @@ class TestBadge:
         assert "1 open P0/P1, scanned" in self.get(visitor, page).text
         projects.delete_project(projects.get_project(project.project_id))
         assert self.get(visitor, page).status == 404
-
-    def test_members_see_it_but_do_not_change_it(self, browser, world, company, own, project):
-        member = world.member(company, "member")
-        reader = browser.signed_in(member.user_id)
-        assert "Create a badge" not in reader.get(f"{own}/settings").text
-        assert reader.forge(f"{own}/settings", {"action": "badge-created"}).status == 403
-        assert projects.get_project(project.project_id).badge is None
 
     @each("name", ["x", "x.svg", "-", f"{'0' * 34}-.svg", f"{'0' * 34}-é.svg"])
     def test_another_address_is_unknown(self, name, browser):

@@ -135,11 +135,6 @@ class TestRenamed:
 path = pages_in("projects")
 
 
-@pytest.fixture
-def project(company):
-    return make_project(company, "Shop")
-
-
 def stored(project: ProjectItem) -> ProjectItem:
     return projects.get_project(project.project_id)
 

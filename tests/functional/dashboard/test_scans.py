@@ -3,9 +3,6 @@
 import re
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
-
-import pytest
 
 from controlplane.code_host import repositories
 from controlplane.code_host.items import Link, RepositoryItem
@@ -14,14 +11,14 @@ from controlplane.findings.fixes import Edit, Fix
 from controlplane.platform.core import ids
 from controlplane.platform.core.ids import ScanId
 from controlplane.platform.table.stored import to_map
-from controlplane.platform.table.table import Update, table
+from controlplane.platform.table.table import table
 from controlplane.scans import findings
 from controlplane.scans.findings import FindingItem
 from controlplane.scans.items import Coverage, CoveredKind, Progress, ScanItem
 from controlplane.scans.reads import Inventory, UsedVendor, VendorPackage, stored_leg
 from dashboard.scans.latest import SHOWN
 from dashboard.scans.pages import FINDINGS_PER_PAGE
-from tests.functional.dashboard.conftest import HOSTILE, pages_of
+from tests.functional.dashboard.conftest import ISSUES, change, pages_of
 from tests.functional.projects.builders import make_project
 from tests.support.api import Reply
 from tests.support.audits import end_scan, make_issue, make_scan
@@ -30,7 +27,6 @@ from tests.support.published import publish_finding
 from tests.support.table import PREPARED
 from tests.support.world import Company
 
-ISSUES = [make_issue(number) for number in range(1, 6)]
 POSTHOG = UsedVendor(
     id="posthog",
     name="PostHog",
@@ -43,21 +39,10 @@ POSTHOG = UsedVendor(
 HOTJAR = UsedVendor(id="hotjar", name="Hotjar", category="analytics", loading_files=1, ungated_files=0)
 
 
-@pytest.fixture
-def repository(world, company):
-    return world.connected_repository(company, name="shop")
-
-
 def full_scan(repository: RepositoryItem, issues: Sequence[FindingItem] = ISSUES) -> ScanItem:
     """Creates a scan with full access. The first scan of a repository is a free preview, so it isn't that one."""
     used = repositories.get_repository(repository.repository_id).preview_used
     return make_scan(repository, again=None if used else "full", access="full", issues=issues)
-
-
-def change(scan: ScanItem, **values: Any) -> None:
-    """Sets attributes of the stored scan."""
-    settings = ", ".join(f"#{name} = :{name}" for name in values)
-    table.update(Update(scan.key, f"SET {settings}", values=values), PREPARED)
 
 
 def take_inventory(scan: ScanItem, *vendors: UsedVendor, truncated: bool = False) -> None:
@@ -256,25 +241,6 @@ class TestVendors:
             assert hidden not in shown
         take_inventory(scan, HOTJAR)
         assert "The package manifests name no known vendor." in words(visitor, company, scan)
-
-
-class TestHostileText:
-    def test_texts_of_the_repository_are_escaped(self, visitor, company, repository):
-        place = replace(ISSUES[0].location, path=HOSTILE, snippet=HOSTILE)
-        fix = Fix(HOSTILE, "html", HOSTILE, (HOSTILE,), (Edit(HOSTILE, 1, HOSTILE, HOSTILE * 2),))
-        issue = replace(ISSUES[0], title=HOSTILE, description=HOSTILE, remediation=HOSTILE, location=place, fix=fix)
-        scan = full_scan(repository, [issue])
-        take_inventory(
-            scan, POSTHOG._replace(name=HOSTILE, packages=(VendorPackage(HOSTILE, HOSTILE, "x"),), hosts=(HOSTILE,))
-        )
-        change(scan, branch=HOSTILE, rootDirectory=HOSTILE, repositoryName=HOSTILE)
-        coverage = Coverage(1, 1, {HOSTILE: 1}, (CoveredKind(HOSTILE, 0, 2),), HOSTILE)
-        change(scan, coverage=to_map(coverage))
-        for address in (f"/organizations/{company.slug}/scans/{scan.scan_id}", project_page(company, "shop")):
-            reply = visitor.get(address)  # check_page checks that it has no other script
-            assert reply.status == 200
-            assert "{{739*911}}" in text_of(reply)
-            assert ("<script>alert" in reply.text, "&lt;script&gt;" in reply.text) == (False, True)
 
 
 def project_page(company: Company, slug: str) -> str:

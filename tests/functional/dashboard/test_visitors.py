@@ -164,12 +164,6 @@ class TestStatus:
 
 
 class TestAddresses:
-    @each("target", ["/nope", "/nope/x", "/a/b/c", "/v1/nope", "/assets/nope", "/docs/nope", "/docs/a/b", "/.env"])
-    def test_no_unknown_address_shows_json_to_a_browser(self, visitor, target):
-        shown = visitor.get(target, Accept="text/html,*/*;q=0.8")
-        assert (shown.status, shown.headers["content-type"]) == (404, "text/html; charset=utf-8")
-        assert visitor.api.get(target).code == "NOT_FOUND"
-
     @each(
         "accept, is_page",
         [

@@ -28,7 +28,6 @@ from tests.support.api import Api, Reply
 from tests.support.calls import intercepted, refused
 from tests.support.each import each
 from tests.support.logs import captured_logs
-from tests.support.recorded import recorded_calls
 from tests.support.world import table_dump
 
 SECRETS = ("accessToken", "refreshToken")
@@ -230,24 +229,3 @@ def test_a_form_is_answered_with_a_server_error_after_a_failure(api):
     assert [reply.status for reply in (unavailable, unexpected)] == [503, 500]
     assert {reply.body["error"] for reply in (unavailable, unexpected)} == {"server_error"}
     assert int(unavailable.headers["retry-after"]) >= 1
-
-
-def test_an_exchange_makes_few_calls_and_a_guess_one(api, person):
-    def calls_of(act):
-        with recorded_calls() as calls:
-            reply = act()
-        return reply.body.get("data") or {}, [call.operation for call in calls]
-
-    count, read, write, transact = "UpdateItem", "GetItem", "UpdateItem", "TransactWriteItems"
-    asked, calls = calls_of(lambda: api.post(CODE, json_body=code_body()))
-    assert calls == [count, transact]
-    device = Device(api, asked["deviceCode"], asked["userCode"])
-    assert calls_of(device.redeem)[1] == [count, read, write]
-    pair, calls = calls_of(device.approved(person.user_id).redeem)
-    assert calls == [count, read, transact]
-    assert calls_of(lambda: refresh(api, pair["refreshToken"]))[1] == [count, read, transact]
-    assert calls_of(lambda: refresh(api, pair["refreshToken"]))[1] == [count, read]
-    assert calls_of(lambda: refresh(api, "assent_rt_" + "0" * 68))[1] == [count]
-    with recorded_calls() as made:
-        assert works(api, pair["accessToken"])
-    assert not any("FAMILY#" in str(call.parameters) for call in made)

@@ -16,7 +16,7 @@ from controlplane.platform.table.table import Delete, Update, table
 from tests.functional.device_auth.devices import REVOKE, refresh, request_code, works
 from tests.functional.device_auth.test_create_device_token import SECRETS
 from tests.support.api import Api, Reply
-from tests.support.calls import before_the_update_of, is_update_of, refused
+from tests.support.calls import is_update_of, refused
 from tests.support.table import PREPARED
 from tests.support.world import ALL_SCOPES, Person, table_dump
 
@@ -200,14 +200,6 @@ def test_credentials_revoke_each_other_and_without_a_scope_themselves(api, perso
         assert revoke(api, secret, own_id(api, secret)).status == 200
         assert not works(api, secret)
     assert stored_kinds(person) == stored_kinds(narrow) == []
-
-
-def test_a_request_during_the_revocation_doesnt_bring_the_entry_back(api, person, now):
-    session = sessions.create(person.user_id)
-    now.advance(3600)
-    with before_the_update_of(table.client, "lastUsedAt", lambda: sessions.revoke(session)):
-        assert api.get("/v1/me", session).status == 200
-    assert stored_kinds(person) == ["token"]
 
 
 def test_other_ids_look_the_same_whether_they_are_known_or_not(api, person, world):

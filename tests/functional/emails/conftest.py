@@ -58,5 +58,5 @@ class Office:
 
 
 @pytest.fixture
-def office(api: Api, world: World, post_office: PostOffice) -> Office:
+def office(api, world, post_office):
     return Office(api, world, post_office)

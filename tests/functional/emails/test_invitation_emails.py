@@ -189,12 +189,6 @@ class TestFailures:
             assert client.send_email(**email.request)["MessageId"] == "1"
             assert json.loads(server.requests[1].body) == email.request
 
-    def test_a_duplicate_message_sends_nothing(self, office):
-        message = {"version": 1, "kind": "send-invitation", "invitationId": office.invite(), "number": 0}
-        for _ in range(2):
-            office.post.post(message)
-        assert len(office.post.work_until_quiet()) == 1
-
 
 def test_names_cant_be_links_headers_or_markup(api, world, post_office):
     hostile = "evil.example/win http://evil.example \u202egnp @bcc: x@evil.example <b>{{7*7}}</b>"

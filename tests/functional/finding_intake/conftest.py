@@ -14,7 +14,7 @@ from controlplane.projects.items import ProjectItem
 from finding_intake.app import handler
 from tests.functional.projects.builders import make_project
 from tests.support.sqs import FakeSqs
-from tests.support.world import Company, World
+from tests.support.world import Company
 
 URL, DEAD_LETTERS = Queue.FINDING_INTAKE.url, Queue.FINDING_INTAKE.dead_letters_url
 AT = "2026-03-04T05:00:00Z"
@@ -130,6 +130,6 @@ def pages(stored: dict[str, Any]) -> list[str]:
 
 
 @pytest.fixture
-def intake(sqs: FakeSqs, world: World) -> Intake:
+def intake(sqs, world):
     sqs.visibility_seconds = 180
     return Intake(sqs, world.company())

@@ -39,16 +39,6 @@ def test_a_duplicate_advisory_changes_nothing(intake, now):
     assert table_dump() == before
 
 
-def test_the_later_edition_of_an_advisory_wins_in_either_order(intake):
-    for number, reverse in enumerate((False, True)):
-        said = {"advisoryId": f"ADV-{number}"}
-        editions = [
-            intake.advisory(**said, title=f"At {at}", publishedAt=f"2026-03-04T05:00:0{at}Z") for at in range(2)
-        ]
-        intake.take(*(reversed(editions) if reverse else editions))
-    assert [item["title"] for item in intake.items] == ["At 1", "At 1"]
-
-
 def test_a_dismissed_advisory_stays_dismissed(intake, now):
     intake.take(intake.advisory())
     intake.decide("dismissed")

@@ -14,10 +14,11 @@ from controlplane.audits.kinds import KINDS
 from controlplane.findings import code_uses, vendors
 from controlplane.findings.code_uses import FoundVendor
 from controlplane.findings.items import CodeUse, InboxItem, VendorPlace
-from controlplane.platform.queues.messages import Queue
+from controlplane.platform.queues.messages import MAX_RECEIVES, Queue
 from controlplane.projects import changes
 from controlplane.projects import store as projects
 from controlplane.projects.store import get_project
+from finding_intake.app import handler
 from tests.functional.finding_intake.conftest import Intake
 from tests.functional.finding_intake.test_queue import EVENTS
 from tests.functional.projects.builders import make_project
@@ -70,7 +71,7 @@ class Audited(Intake):
 
 
 @pytest.fixture
-def audited(intake: Intake) -> Audited:
+def audited(intake):
     made = Audited(intake.sqs, intake.company)
     made.project = make_project(intake.company, origins=["shop.example.com", "example.com"])
     made.audit_id = store.create_audit(made.project, made.project.websites[0].website_id, None).audit_id
@@ -249,6 +250,17 @@ class TestNotBelieved:
         audited.use_up(report(run, finding(), projectId=other.project_id))
         assert table_dump() == before
         assert audited.letters[1][0].startswith("malformed")
+
+    def test_the_queue_of_reports_accepts_nothing_else(self, audited):
+        run, url, dead = audited.begin(), Queue.AUDIT_REPORTS.url, Queue.AUDIT_REPORTS.dead_letters_url
+        for message in (audited.detection(), audited.advisory(), report(run, finding())):
+            audited.sqs.send_message(QueueUrl=url, MessageBody=json.dumps(message))
+        for _ in range(MAX_RECEIVES):
+            for letter in audited.sqs.at(url):
+                audited.sqs.deliver(letter, handler, dead)
+        reasons = [it.attributes["reason"]["StringValue"] for it in audited.sqs.at(dead)]
+        assert ["kind literal_error" in reason for reason in reasons] == [True, True]
+        assert (audited.run(run).status, audited.statuses()) == ("completed", {"Segment loads before consent": "open"})
 
     @pytest.mark.parametrize("deleted", ["audit", "website", "project"])
     def test_a_report_for_a_deleted_audit_is_dropped(self, audited, deleted):

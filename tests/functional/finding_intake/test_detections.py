@@ -11,8 +11,6 @@ from controlplane.platform.table.table import Delete, table
 from controlplane.projects import store as projects
 from tests.functional.finding_intake.conftest import pages
 from tests.functional.projects.builders import make_project
-from tests.support.calls import before_the_transaction
-from tests.support.crashes import dies_at
 from tests.support.each import each
 from tests.support.table import PREPARED
 from tests.support.world import table_dump
@@ -79,15 +77,6 @@ class TestFirst:
 
 
 class TestAgain:
-    def test_the_latest_observation_wins_in_any_order(self, intake):
-        for number, order in enumerate(permutations(range(3))):
-            vendor = f"vendor{number}"
-            for at in order:
-                intake.detect(vendorId=vendor, name=f"Name {at}", observedAt=f"2026-03-04T05:00:0{at}Z")
-            (found,) = [entry for entry in intake.vendors if entry["vendorId"] == vendor]
-            assert (found["name"], found["lastSeenAt"]) == ("Name 2", "2026-03-04T05:00:02.000Z")
-        assert [item["runtimeVendor"]["name"] for item in intake.items] == ["Name 2"] * 6
-
     def test_timestamps_with_offsets_and_fractions_are_compared_as_times(self, intake):
         intake.detect(name="Later", observedAt="2026-03-04T06:00:00.5+01:00")
         intake.detect(name="Earlier", observedAt="2026-03-04T05:00:00.4999Z")
@@ -208,28 +197,9 @@ class TestDecision:
         intake.detect(observedAt="2026-03-04T09:00:00Z", beforeConsent=True)
         assert (intake.item["status"], intake.vendor["state"]) == ("resolved", "ignored")
 
-    def test_a_decision_between_read_and_write_is_kept(self, intake):
-        with before_the_transaction(table.client, lambda: decide_vendor(intake, "approved")):
-            intake.detect()
-        vendor, item = intake.vendor, intake.item
-        assert (vendor["state"], vendor["inboxItemId"], item["status"]) == ("approved", item["itemId"], "resolved")
-
 
 def test_a_detection_for_a_deleted_project_is_dropped_without_a_trace(intake):
     projects.delete_project(intake.project)
     before = table_dump()
     intake.detect()
     assert (table_dump(), intake.letters) == (before, (0, []))
-
-
-@pytest.mark.parametrize("applied", [True, False])
-def test_a_crash_leaves_nothing_half_written(intake, applied, now):
-    intake.send(intake.detection())
-    with dies_at("TransactWriteItems", applied=applied):
-        intake.work()
-    assert len(intake.vendors) == len(intake.items) == applied
-    assert intake.letters == (1, [])
-    now.advance(180)
-    intake.work()
-    assert len(intake.vendors) == len(intake.items) == 1
-    assert intake.letters == (0, [])

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from tests.functional.finding_intake.conftest import DEAD_LETTERS, URL
 from tests.support.each import each
 from tests.support.world import table_dump
 
@@ -58,16 +57,6 @@ class TestMalformed:
         for second, items in ((8, 0), (7, 1)):
             intake.take(intake.advisory(publishedAt=f"2026-03-04T05:11:0{second}Z"))
             assert (intake.letters[1], len(intake.items)) == (["observed in the future"], items)
-
-
-class TestPoison:
-    def test_a_redriven_message_is_accepted_once_the_cause_is_fixed(self, intake):
-        intake.take(intake.advisory(organizationId="org_0123456789abcdef"))
-        (letter,) = intake.sqs.at(DEAD_LETTERS)
-        letter.queue_url, letter.receives = URL, 0
-        letter.body = letter.body.replace("org_0123456789abcdef", intake.company.organization_id)
-        intake.work()
-        assert len(intake.items) == 1
 
 
 def test_an_unknown_organization_of_a_project_is_dead_lettered(intake):

@@ -1,10 +1,7 @@
 """The client's handling of a code host that fails, throttles, redirects, hangs, or sends invalid responses."""
 
 import socket
-import threading
 import time
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
 
 import pytest
 
@@ -40,6 +37,7 @@ from tests.support.each import each
 from tests.support.github import HANG, POLICY, policy_for
 from tests.support.github_faults import Fault
 from tests.support.logs import captured_logs
+from tests.support.scripted_server import Conversation, raw, scripted_server
 
 UNKNOWN = ("demo-shop", "unknown")
 SECONDARY = {
@@ -94,26 +92,6 @@ def host_at(url: str, policy: RetryPolicy = POLICY) -> CodeHost:
     return CodeHost(transport, HasToken(transport, "1"), 1)
 
 
-@contextmanager
-def raw_host(*answers: Iterable[bytes]) -> Iterator[str]:
-    """Serves these bytes on each connection in turn, whatever the request, and closes it."""
-    listener = socket.create_server(("127.0.0.1", 0))
-
-    def serve() -> None:
-        for answer in answers:
-            connection, _ = listener.accept()
-            with connection, suppress(OSError):
-                connection.recv(65536)
-                for part in answer:
-                    connection.sendall(part)
-
-    thread = threading.Thread(target=serve, daemon=True)
-    thread.start()
-    yield f"http://127.0.0.1:{listener.getsockname()[1]}"
-    listener.close()
-    thread.join(1)
-
-
 class TestReads:
     def test_reads_are_retried_twice_with_backoff_and_jitter_also_after_a_timeout(self, code_host, monkeypatch):
         drawn = [500, 250]
@@ -149,21 +127,20 @@ class TestReads:
         code_host.exchanges.clear()  # these responses don't have the stand-in's shapes
 
     def test_reads_end_at_their_deadline_while_the_host_keeps_sending(self):
-        def drip() -> Iterator[bytes]:
-            yield b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n"
+        def drip(conversation: Conversation) -> bool:
+            conversation.connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n")
             while True:
-                yield b" "
+                conversation.connection.sendall(b" ")
                 time.sleep(0.05)
 
-        with raw_host(drip()) as url:
+        with scripted_server(drip) as server:
             policy = RetryPolicy(read_timeout_seconds=0.3, total_timeout_seconds=0.5, max_attempts=1)
-            failure(HostUnavailable, read, host_at(url, policy))
+            failure(HostUnavailable, read, host_at(server.url, policy))
 
     def test_reads_survive_a_closed_idle_connection(self):
         body = b'{"commit": {"sha": "' + b"a" * 40 + b'"}}'
-        answer = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body)
-        with raw_host([answer], [answer]) as url:
-            host = host_at(url)
+        with scripted_server(raw(b"HTTP/1.1 200 OK\r\nContent-Length: 63\r\n\r\n" + body, stays_open=False)) as server:
+            host = host_at(server.url)
             assert {head(host) for _ in range(2)} == {"a" * 40}
 
 

@@ -1,6 +1,5 @@
 """Events of installations and repositories: names, and whether our App still has access."""
 
-from contextlib import ExitStack
 from dataclasses import fields, replace
 from unittest import mock
 
@@ -132,12 +131,6 @@ class TestConcurrentChanges:
         installations.lose_access(repository)
         assert read(repository) == replace(repository, installation_id=5)
 
-    def test_a_disconnected_repository_stays_so(self, repository):
-        with before_the_transaction(table.client, lambda: repositories.disconnect_repository(repository.repository_id)):
-            describe(repository, name="renamed")
-        assert repositories.find_repository(repository.repository_id) is None
-        assert stored_name(repository, "renamed") is None
-
     @pytest.mark.parametrize(("owner", "name"), [("other", DEMO[1]), (DEMO[0], "renamed")])
     def test_a_repository_has_one_name(self, owner, name, repository):
         with before_the_transaction(table.client, lambda: describe(repository, owner=owner, name=name)):
@@ -159,33 +152,6 @@ class TestConcurrentChanges:
             describe(repository, name="renamed")
         assert stored_name(repository, "renamed") == repository.repository_id
         assert stored_name(repository, DEMO[1]) == other.repository_id
-
-    def test_a_repository_without_its_name_can_be_disconnected(self, repository, company, world):
-        other = world.connected_repository(company, installation_id=INSTALLATION)
-        describe(other, owner=DEMO[0], name=DEMO[1])
-        repositories.disconnect_repository(repository.repository_id)
-        assert repositories.find_repository(repository.repository_id) is None
-        assert stored_name(repository, DEMO[1]) == other.repository_id
-
-    def test_a_repository_that_gets_its_name_back_while_it_is_disconnected_leaves_none(
-        self, repository, company, world
-    ):
-        other = world.connected_repository(company, installation_id=INSTALLATION)
-
-        def lose() -> None:
-            describe(other, owner=DEMO[0], name=DEMO[1])
-            calls.enter_context(before_the_transaction(table.client, regain))
-
-        def regain() -> None:
-            describe(read(other), name="other")
-            describe(repository, name="renamed")
-            describe(read(repository), name=DEMO[1])
-
-        with ExitStack() as calls:
-            calls.enter_context(before_the_transaction(table.client, lose))
-            repositories.disconnect_repository(repository.repository_id)
-        assert stored_name(repository, DEMO[1]) is None
-        assert stored_name(repository, "other") == other.repository_id
 
 
 class TestRetries:

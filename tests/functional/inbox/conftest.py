@@ -79,5 +79,5 @@ def stored() -> list[dict[str, Any]]:
 
 
 @pytest.fixture
-def acme(api: Api, world: World) -> Organization:
+def acme(api, world):
     return Organization(api, world)

@@ -7,6 +7,7 @@ from controlplane.findings.items import GithubIssue
 from controlplane.organizations import members
 from tests.functional.inbox.conftest import Organization, publish
 from tests.support.browser import Browser
+from tests.support.recorded import recorded_calls
 from tests.support.world import Person
 
 UNKNOWN = "usr_0000000000000000"
@@ -106,6 +107,8 @@ def test_lists_can_be_limited_to_an_assignee(acme, world):
     assert [it["id"] for it in acme.listed("&assignee=me", member.token).data] == [theirs]
     key = world.key(acme.company)
     assert acme.listed("&assignee=me", key).status == 400
-    (seen,) = acme.listed(f"&assignee={member.user_id}", key).data
+    with recorded_calls() as calls:
+        (seen,) = acme.listed(f"&assignee={member.user_id}", key).data
+    assert len([it for it in calls if "MEMBER#" in str(it.parameters.get("RequestItems"))]) == 1
     # An API key lacks the scope `members.read`.
     assert seen["assignee"] == {"id": member.user_id, "name": None, "email": None}

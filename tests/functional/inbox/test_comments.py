@@ -4,12 +4,8 @@ import pytest
 
 from controlplane.findings import conversations, inbox
 from controlplane.organizations import members
-from controlplane.platform.table import keys
-from controlplane.platform.table.table import Delete, table
 from tests.functional.inbox.conftest import Organization
 from tests.support.browser import Browser
-from tests.support.table import PREPARED
-from tests.support.world import table_dump
 
 UNKNOWN = "usr_0000000000000000"
 
@@ -90,13 +86,6 @@ def test_a_comment_that_was_deleted_meanwhile_moves_the_others(thread):
     assert thread.remove(made[0]).status == 200
     conversations.delete_comment(before, made[1], thread.acme.owner.user_id, "member")
     assert thread.texts() == ["2"]
-
-
-def test_none_is_added_to_a_finding_that_was_deleted_meanwhile(thread):
-    table.delete(Delete(keys.inbox_item(*thread.item.item_id.location)), PREPARED)
-    with pytest.raises(conversations.UnknownComment):
-        conversations.add_comment(thread.item, "late", thread.acme.owner.user_id, {})
-    assert "late" not in str(table_dump())
 
 
 def test_members_are_mentioned_by_address_and_stored_without_it(thread, acme, world):

@@ -5,9 +5,7 @@ import pytest
 from controlplane.findings import inbox, issue_attempts
 from controlplane.findings.discoveries import Resolution
 from controlplane.findings.items import Evidence, GithubIssue
-from controlplane.platform.table.table import table
 from tests.functional.inbox.conftest import LATER, Organization, publish
-from tests.support.calls import before_the_transaction, intercepted
 from tests.support.each import each
 from tests.support.world import table_dump
 
@@ -136,24 +134,3 @@ def test_an_issue_and_a_decision_keep_the_path(acme):
     issue_attempts.complete(item.item_id, None, ISSUE)
     acme.move(item, "accepted")
     assert only(acme, "accepted").path == "src/index.html"
-
-
-def test_of_two_first_observations_at_the_same_time_the_later_one_wins(found):
-    with before_the_transaction(table.client, lambda: publish(found)):
-        assert publish(found, observed_at=LATER, title="Later").title == "Later"
-
-
-def test_a_concurrent_change_is_not_overwritten(acme, found, now):
-    item = publish(found)
-    now.advance(3_600)
-    dismissed = []
-
-    def dismiss_before_the_write(call, proceed):
-        if call.operation == "UpdateItem" and not dismissed:
-            dismissed.append(item)
-            acme.move(item, "dismissed")
-        return proceed()
-
-    with intercepted(table.client, dismiss_before_the_write):
-        again = publish(found, observed_at=LATER, title="Another")
-    assert (again.status, again.title) == ("dismissed", "Another")

@@ -2,7 +2,6 @@
 
 import pytest
 
-from awsclient.errors import NoAnswer
 from controlplane.findings import inbox
 from controlplane.platform.core.errors import CATALOG
 from controlplane.platform.table import keys
@@ -10,7 +9,6 @@ from controlplane.platform.table.idempotency import LEASE_SECONDS
 from controlplane.platform.table.table import Delete, table
 from tests.functional.inbox.conftest import Organization, stored
 from tests.support.audit_log import all_entries
-from tests.support.calls import before_the_transaction, intercepted
 from tests.support.crashes import dies_at
 from tests.support.table import PREPARED
 
@@ -106,30 +104,6 @@ def test_after_a_crash_a_repetition_completes_the_changes(operation, applied, ac
     reply = acme.change_all(*dismissing(items), headers=KEY)
     assert {it["statusCode"] for it in reply.data["results"]} == {200}
     assert (statuses(items), len(logged())) == (["dismissed"] * 12, 12)
-
-
-def test_a_failure_of_the_table_fails_the_request_and_a_repetition_completes_it(acme):
-    items = [acme.find() for _ in range(3)]
-    failing = items[1].item_id.local
-
-    def refusing(call, proceed):
-        if call.operation == "TransactWriteItems" and failing in str(call.parameters):
-            raise NoAnswer("down")
-        return proceed()
-
-    with intercepted(table.client, refusing):
-        assert acme.change_all(*dismissing(items), headers=KEY).status == 503
-    assert statuses(items) == ["dismissed", "open", "dismissed"]
-    reply = acme.change_all(*dismissing(items), headers=KEY)
-    assert [it["statusCode"] for it in reply.data["results"]] == [200] * 3
-
-
-def test_an_item_that_changes_during_the_request_fails_alone(acme):
-    first, second = acme.find(), acme.find()
-    with before_the_transaction(table.client, lambda: acme.move(first, "accepted"), first.item_id.local):
-        results = acme.change_all(*dismissing([first, second])).data["results"]
-    assert [it["statusCode"] for it in results] == [409, 200]
-    assert results[0]["error"]["details"]["currentStatus"] == "accepted"
 
 
 def test_a_list_that_cant_be_applied_returns_400_and_changes_nothing(acme):

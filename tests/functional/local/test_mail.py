@@ -11,9 +11,8 @@ from fastapi import FastAPI
 from controlplane.platform.queues.messages import Queue
 from emails import delivery
 from local import mail
-from tests.support.api import Api
 from tests.support.mailbox import PostOffice
-from tests.support.world import World, table_dump
+from tests.support.world import table_dump
 
 
 class Client:
@@ -59,7 +58,7 @@ def pages(tmp_path: Path, post_office: PostOffice, monkeypatch: pytest.MonkeyPat
     return client
 
 
-def test_every_email_is_shown_and_can_bounce(pages: Client, api: Api, world: World, post_office: PostOffice):
+def test_every_email_is_shown_and_can_bounce(pages, api, world, post_office):
     assert "None yet." in pages.get("/").text
     company = world.company(name="Acme & <b>")
     body = {"email": "grace@example.com", "role": "member"}
@@ -82,18 +81,12 @@ def test_every_email_is_shown_and_can_bounce(pages: Client, api: Api, world: Wor
     assert sorted(listed) == ["complained", "returned"]
 
 
-def test_only_the_last_emails_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_only_the_last_emails_are_kept(tmp_path, monkeypatch):
     monkeypatch.setattr(mail, "_KEPT", 3)
     emails = mail.Emails(tmp_path / "emails")
     sent = {"Destination": {"ToAddresses": ["ada@example.com"]}, "Content": {"Simple": {"Subject": {"Data": "Hello"}}}}
     names = [emails.add(sent) for _ in range(5)]
     assert [name for name, _ in emails.newest_first()] == names[:1:-1]
-
-
-def test_the_functions_send_to_the_stand_in():
-    variables = mail.function_variables("http://127.0.0.1:3000")
-    assert variables["AWS_ENDPOINT_URL_SESV2"] == "http://127.0.0.1:3000/mail-stand-in"
-    assert variables["EMAIL_SENDER"] == mail.SENDER
 
 
 def _invitations() -> list[dict]:

@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 
-from controlplane.organizations import members
 from controlplane.organizations import store as organizations
 from controlplane.platform.core.ids import MemberId
 from controlplane.platform.core.roles import Role
@@ -46,10 +45,6 @@ class Organization:
 
     def member_id(self, person: Person) -> str:
         return MemberId.of_user(self.id, person.user_id)
-
-    def promote_in_the_store(self, person: Person, role: Role = "owner") -> None:
-        found = members.get_member(self.id, person.user_id)
-        members.change_role(found, role, self.owner.user_id, "owner")
 
     def role_of(self, person: Person) -> Role | None:
         """Returns the role, which both sides of the membership agree on, or None without a membership."""

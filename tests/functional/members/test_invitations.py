@@ -102,7 +102,7 @@ def test_an_id_that_is_taken_is_replaced(acme, monkeypatch):
     assert {invitation["email"] for invitation in listed} == {GRACE, "ada@example.com"}
 
 
-# tests/unit/test_emails.py has the forms of addresses.
+# tests/unit/test_naming.py has the forms of addresses.
 @each(
     ("email", "role", "path"),
     [

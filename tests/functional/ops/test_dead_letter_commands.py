@@ -10,13 +10,10 @@ import pytest
 from botocore.exceptions import ClientError
 from botocore.session import Session
 
-from controlplane.platform.queues import messages
 from controlplane.platform.queues.messages import ExecuteScan, Message, PrepareScan
-from local.template import load_template
 from ops.dead_letters import QUEUES
-from tests.functional.ops.conftest import Ops, Queue
+from tests.functional.ops.conftest import Queue
 from tests.support.audits import make_request, make_scan, stored_repository
-from tests.support.world import World
 
 REASON = {"reason": {"DataType": "String", "StringValue": "unknown organization"}}
 NAME = "finding-intake"
@@ -48,13 +45,6 @@ def queues(make_queue: Callable[[str], Queue]) -> Queues:
     return Queues(make_queue("FINDING_INTAKE_QUEUE_URL"), make_queue("FINDING_INTAKE_DEAD_LETTERS_URL"))
 
 
-def test_a_stack_has_the_queues_under_these_names():
-    resources = load_template()["Resources"]
-    for queue in messages.Queue:
-        name = "".join(part.title() for part in queue.value.split("-"))
-        assert resources[f"{name}Queue"]["Type"] == resources[f"{name}DeadLetters"]["Type"] == "AWS::SQS::Queue"
-
-
 type Call = Callable[..., Any]
 
 
@@ -82,7 +72,7 @@ def wrap(monkeypatch: pytest.MonkeyPatch, operation: str, around: Callable[..., 
 
 
 class TestList:
-    def test_shows_messages_with_their_reasons_and_the_report_in_an_undelivered_event(self, ops: Ops, queues: Queues):
+    def test_shows_messages_with_their_reasons_and_the_report_in_an_undelivered_event(self, ops, queues):
         first = queues.add('{"kind":  "advisory"}')
         queues.dead.send("no JSON")
         undelivered = {"DataType": "String", "StringValue": "NO_PERMISSIONS"}
@@ -101,7 +91,7 @@ class TestList:
         assert shown["undelivered"]["reason"] == "undelivered: NO_PERMISSIONS"
         assert json.loads(shown["undelivered"]["message"]) == REPORT
 
-    def test_consumes_and_hides_nothing(self, ops: Ops, queues: Queues):
+    def test_consumes_and_hides_nothing(self, ops, queues):
         assert ops("dead-letters", "list", NAME).document == []
         for number in range(23):
             queues.add(str(number))
@@ -109,7 +99,7 @@ class TestList:
             assert len(ops("dead-letters", "list", NAME, "--limit", limit).document) == count
         assert len(queues.dead.waiting()) == 10
 
-    def test_shows_all_queues_by_default(self, ops: Ops, queues: Queues, monkeypatch: pytest.MonkeyPatch):
+    def test_shows_all_queues_by_default(self, ops, queues, monkeypatch):
         for queue in QUEUES:
             variable = queue.replace("-", "_").upper()
             monkeypatch.setenv(f"{variable}_QUEUE_URL", queues.work.url)
@@ -119,7 +109,7 @@ class TestList:
 
 
 class TestRedrive:
-    def test_returns_all_messages_unchanged_and_of_an_event_its_report(self, ops: Ops, queues: Queues):
+    def test_returns_all_messages_unchanged_and_of_an_event_its_report(self, ops, queues):
         ids = {queues.add('{"n": 0}'), queues.add('{"n": 1}'), queues.add(json.dumps(BOUNCED))}
         done = ops("dead-letters", "redrive", NAME, "--yes").document
         assert (done["redriven"], set(done["messageIds"]), done["left"]) == (3, ids, 0)
@@ -128,7 +118,7 @@ class TestRedrive:
         assert not any(message.get("MessageAttributes") for message in back)
         assert queues.dead.waiting() == []
 
-    def test_skips_messages_that_fail_at_once(self, ops: Ops, queues: Queues, monkeypatch: pytest.MonkeyPatch):
+    def test_skips_messages_that_fail_at_once(self, ops, queues, monkeypatch):
         def send_to_a_quick_worker(send: Call, **sent: Any) -> Any:
             queues.dead.client.send_message(QueueUrl=queues.dead.url, MessageBody=sent["MessageBody"])
             return send(**sent)
@@ -140,9 +130,7 @@ class TestRedrive:
 
     @pytest.mark.parametrize("operation", ["send_message", "delete_message", "change_message_visibility_batch"])
     @pytest.mark.parametrize("good", [0, 1, 2])
-    def test_loses_no_message_when_it_is_interrupted(
-        self, operation: str, good: int, ops: Ops, queues: Queues, monkeypatch: pytest.MonkeyPatch
-    ):
+    def test_loses_no_message_when_it_is_interrupted(self, operation, good, ops, queues, monkeypatch):
         """Each message is in one of the two queues, or at worst in both."""
         bodies = {"a", "b", "c"}
         for body in bodies:
@@ -167,9 +155,7 @@ class TestRedrive:
 
 
 @pytest.mark.parametrize(("verb", "done", "sent"), [("redrive", "redriven", ["goes"]), ("discard", "discarded", [])])
-def test_acts_on_the_named_messages_alone_and_asks_first(
-    verb: str, done: str, sent: list[str], ops: Ops, queues: Queues
-):
+def test_acts_on_the_named_messages_alone_and_asks_first(verb, done, sent, ops, queues):
     queues.add("stays")
     wanted = queues.add("goes")
     assert "one dead letter of" in ops("dead-letters", verb, NAME, "--message", wanted).error["message"]
@@ -181,9 +167,7 @@ def test_acts_on_the_named_messages_alone_and_asks_first(
 
 
 @pytest.mark.parametrize("status", ["starting", "queued", "running"])
-def test_discard_fails_the_scan_that_waits_for_the_message(
-    status: str, ops: Ops, make_queue: Callable[[str], Queue], world: World
-):
+def test_discard_fails_the_scan_that_waits_for_the_message(status, ops, make_queue, world):
     make_queue("SCAN_EXECUTION_QUEUE_URL")
     repository = world.connected_repository(world.company())
     if status == "starting":

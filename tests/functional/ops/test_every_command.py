@@ -23,12 +23,10 @@ from controlplane.platform.table.table import table
 from controlplane.projects import store as projects
 from controlplane.scans import unlocks
 from ops.cli import app
-from tests.functional.conftest import FakeClock
-from tests.functional.ops.cases import AT, CASES, REFUSALS, Case
-from tests.functional.ops.conftest import Ops, Queue
+from tests.functional.ops.cases import AT, CASES, REFUSALS
+from tests.functional.ops.conftest import Queue
 from tests.functional.ops.shop import ISSUER, Shop, identity
 from tests.functional.projects.builders import make_project
-from tests.support.api import Api
 from tests.support.audit_log import all_entries
 from tests.support.audits import make_issue, make_scan
 from tests.support.table import PREPARED
@@ -81,7 +79,7 @@ def test_every_command_has_a_case():
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_does_what_it_says_and_records_it(case: Case, shop: Shop, ops: Ops):
+def test_does_what_it_says_and_records_it(case, shop, ops):
     words = case.line.format(**shop.names).split()
     later, effect = filled([*(case.then or ("", None))], shop.names)
     before, entries = table_dump(), all_entries()
@@ -104,9 +102,7 @@ def test_does_what_it_says_and_records_it(case: Case, shop: Shop, ops: Ops):
 
 
 @pytest.mark.parametrize("exit_code", REFUSALS)
-def test_refuses_what_is_wrong_and_changes_nothing(
-    exit_code: int, shop: Shop, ops: Ops, monkeypatch: pytest.MonkeyPatch
-):
+def test_refuses_what_is_wrong_and_changes_nothing(exit_code, shop, ops, monkeypatch):
     for variable in ("FINDING_INTAKE_DEAD_LETTERS_URL", "SIGNING_SECRET_ARN"):
         monkeypatch.delenv(variable, raising=False)
     before = table_dump()
@@ -118,7 +114,7 @@ def test_refuses_what_is_wrong_and_changes_nothing(
         assert table_dump() == before, line
 
 
-def test_the_ledger_lists_every_change_by_month_and_kind(ops: Ops, world: World, now: FakeClock):
+def test_the_ledger_lists_every_change_by_month_and_kind(ops, world, now):
     company = world.company("free")
     ops("top-up", "enable", company.slug, "--threshold", "10", "--amount", "100", "--monthly-limit", "1")
     ops("credits", "add", company.slug, "20")
@@ -137,7 +133,7 @@ def test_the_ledger_lists_every_change_by_month_and_kind(ops: Ops, world: World,
     assert ops("organization", "show", company.slug).document["topUp"]["usedThisMonth"] == 1
 
 
-def test_a_token_acts_for_the_person_and_is_printed_once(ops_text: Ops, api: Api, world: World, now: FakeClock):
+def test_a_token_acts_for_the_person_and_is_printed_once(ops_text, api, world, now):
     person = world.person()
     shown = ops_text("token", "create", "--user", person.email, "--scope", "projects.read", "--life", "90s")
     (line,) = [line for line in shown.stdout.splitlines() if "assent_at_" in line]
@@ -152,7 +148,7 @@ def test_a_token_acts_for_the_person_and_is_printed_once(ops_text: Ops, api: Api
     assert api.get("/v1/me", token).status == 401
 
 
-def test_members_are_listed_beyond_a_page_and_see_their_new_role(ops: Ops, api: Api, world: World):
+def test_members_are_listed_beyond_a_page_and_see_their_new_role(ops, api, world):
     company = world.company()
     membership = Membership(
         organization_id=company.organization_id, slug=company.slug, name=company.name, role="member"
@@ -172,7 +168,7 @@ def test_members_are_listed_beyond_a_page_and_see_their_new_role(ops: Ops, api: 
 
 
 class TestIdentities:
-    def test_a_moved_identity_signs_in_with_the_new_subject_alone(self, ops: Ops, api: Api, shop: Shop):
+    def test_a_moved_identity_signs_in_with_the_new_subject_alone(self, ops, api, shop):
         user_id = shop.names["owner"]
         session = sessions.create(user_id)
         move = ("user", "move-identity", user_id, "old", "--to-subject", "new", "--yes")
@@ -185,33 +181,33 @@ class TestIdentities:
         assert ops(*move).document["tokens"] == 0
         assert table_dump() == before
 
-    def test_an_identity_moved_to_a_user_signs_in_to_that_account(self, ops: Ops, shop: Shop):
+    def test_an_identity_moved_to_a_user_signs_in_to_that_account(self, ops, shop):
         move = ("user", "move-identity", shop.names["owner"], "old", "--to-user", "mary@example.com", "--yes")
         assert ops(*move).document["userId"] == ops(*move).document["userId"] == shop.names["stranger"]
         assert sign_in.sign_in(identity("old", "mary@example.com")).user_id == shop.names["stranger"]
 
-    def test_an_identity_that_several_issuers_have_requires_the_issuer(self, ops: Ops, shop: Shop):
+    def test_an_identity_that_several_issuers_have_requires_the_issuer(self, ops, shop):
         other = IdentitySubject("https://other.example", "old")
         table.transact(identities.first_legs(other, shop.names["owner"]), PREPARED)
         move = ("user", "move-identity", shop.names["owner"], "old", "--to-subject", "new", "--yes")
         assert ops(*move).exit_code == 3
         assert ops(*move, "--issuer", ISSUER).exit_code == 0
 
-    def test_an_identity_is_moved_neither_over_another_one_nor_to_an_account_that_has_one(self, ops: Ops, shop: Shop):
+    def test_an_identity_is_moved_neither_over_another_one_nor_to_an_account_that_has_one(self, ops, shop):
         sign_in.sign_in(identity("new", "mary@example.com"))
         before = table_dump()
         for to in (("--to-subject", "new"), ("--to-user", "mary@example.com")):
             assert ops("user", "move-identity", shop.names["owner"], "old", *to, "--yes").exit_code == 4
         assert table_dump() == before
 
-    def test_a_freed_address_gets_an_account_of_its_own(self, ops: Ops, shop: Shop):
+    def test_a_freed_address_gets_an_account_of_its_own(self, ops, shop):
         ops("user", "set-email", shop.names["owner"], "former@example.com", "--yes")
         addresses = {it["userId"]: it["email"] for it in ops("member", "list", shop.names["org"]).document}
         assert addresses[shop.names["owner"]] == "former@example.com"
         assert sign_in.sign_in(identity("new")).user_id != shop.names["owner"]
 
 
-def test_a_repository_has_ten_links_to_projects_that_exist(ops: Ops, world: World):
+def test_a_repository_has_ten_links_to_projects_that_exist(ops, world):
     company = world.company()
     repository = world.connected_repository(company, linked=False)
     made = [make_project(company, f"P{number}") for number in range(repositories.MAX_LINKS + 2)]
@@ -225,18 +221,18 @@ def test_a_repository_has_ten_links_to_projects_that_exist(ops: Ops, world: Worl
 
 
 class TestIssues:
-    def test_the_worker_is_told_to_search_again(self, ops: Ops, shop: Shop, queue: Queue):
+    def test_the_worker_is_told_to_search_again(self, ops, shop, queue):
         ops("issue", "reconcile", shop.names["item"])
         (sent,) = queue.bodies()
         assert json.loads(sent) == {"kind": "create-issue", "version": 1, "itemId": shop.names["item"]}
 
-    def test_an_issue_is_recorded_once(self, ops: Ops, shop: Shop):
+    def test_an_issue_is_recorded_once(self, ops, shop):
         url = "https://github.com/acme/shop/issues/42"
         record = ("issue", "reconcile", shop.names["item"], "--number", "42", "--url", url, "--yes")
         assert [ops(*record).exit_code for _ in range(2)] == [0, 4]
         assert inbox.get_item(InboxItemId.stored(shop.names["item"])).github_issue == (42, url, AT, "open")
 
-    def test_an_attempt_isnt_ended_while_an_issue_may_still_appear(self, ops: Ops, shop: Shop, now: FakeClock):
+    def test_an_attempt_isnt_ended_while_an_issue_may_still_appear(self, ops, shop, now):
         (attempt,) = issue_attempts.list_attempts().items
         issue_attempts.start_sending(attempt)
         now.advance(599)
@@ -248,7 +244,7 @@ class TestIssues:
 
 
 class TestFeedback:
-    def test_reports_are_listed_newest_first_and_shortened(self, ops: Ops, now: FakeClock):
+    def test_reports_are_listed_newest_first_and_shortened(self, ops, now):
         def submit(message: str, caller: str = "usr_0123456789abcdef") -> str:
             return feedback.submit_report(caller, {"category": "bug", "message": message}).reference
 
@@ -263,7 +259,7 @@ class TestFeedback:
         assert (listed[:2], {*listed[2:]}) == ([newest, last], made)
         assert ops("feedback", "show", last.lower()).document["message"] == "x" * 101
 
-    def test_a_pause_is_shown_and_ends(self, ops: Ops, ops_text: Ops, shop: Shop):
+    def test_a_pause_is_shown_and_ends(self, ops, ops_text, shop):
         assert "paused" not in ops_text("feedback", "list").stderr
         ops("feedback", "pause")
         assert f"New reports have been paused since {AT}." in ops_text("feedback", "list").stderr

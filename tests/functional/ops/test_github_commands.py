@@ -2,17 +2,15 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from controlplane.code_host.github import app_auth, client
 from local.github.setup import DEMO_BRANCH, DEMO_NAME, DEMO_OWNER, installation_id
 from local.github.stand_in import PERMISSIONS
-from tests.functional.ops.conftest import Ops
 from tests.support.github import GitHub, github
 from tests.support.github_faults import Fault
-from tests.support.world import World, table_dump
+from tests.support.world import table_dump
 
 DEMO = f"{DEMO_OWNER}/{DEMO_NAME}"
 READS = {"issues": "read", "metadata": "read", "contents": "read", "pull_requests": "read"}
@@ -40,7 +38,7 @@ def change(monkeypatch: pytest.MonkeyPatch, **settings: str | None) -> None:
 
 
 class TestCheck:
-    def test_shows_the_app_and_the_installation_that_sees_a_repository(self, ops: Ops, code_host: GitHub):
+    def test_shows_the_app_and_the_installation_that_sees_a_repository(self, ops, code_host):
         app = {
             "appId": 1,
             "name": "assent-local",
@@ -62,7 +60,7 @@ class TestCheck:
             f"/app/installations/{installation_id(DEMO_OWNER)}/access_tokens"
         }
 
-    def test_exits_3_if_the_app_is_not_installed(self, ops: Ops, code_host: GitHub):
+    def test_exits_3_if_the_app_is_not_installed(self, ops, code_host):
         outcome = ops("github", "check", "demo-shop/unknown")
         assert outcome.exit_code == 3
         assert "isn't installed" in outcome.error["message"]
@@ -74,9 +72,7 @@ class TestCheck:
             ({"checks", "pull_requests"}, "grant pull_requests write, checks write."),
         ],
     )
-    def test_names_the_permissions_that_the_installation_lacks(
-        self, withheld: set[str], named: str, ops: Ops, code_host: GitHub
-    ):
+    def test_names_the_permissions_that_the_installation_lacks(self, withheld, named, ops, code_host):
         code_host.stand_in.faults.withheld[installation_id(DEMO_OWNER)] = withheld
         outcome = ops("github", "check", DEMO)
         assert outcome.exit_code == 1
@@ -92,9 +88,7 @@ class TestCheck:
             ({"github_app_id": "2"}, "different Apps"),
         ],
     )
-    def test_names_the_problem_of_the_id_or_key(
-        self, settings: dict[str, Any], said: str, ops: Ops, code_host: GitHub, monkeypatch: pytest.MonkeyPatch
-    ):
+    def test_names_the_problem_of_the_id_or_key(self, settings, said, ops, code_host, monkeypatch):
         change(monkeypatch, **settings)
         outcome = ops("github", "check")
         assert outcome.exit_code == 1
@@ -110,9 +104,7 @@ class TestCheck:
             (Fault(418), "418"),
         ],
     )
-    def test_names_what_the_app_lacks_or_why_github_gave_no_answer(
-        self, fault: Fault, said: str, ops: Ops, code_host: GitHub
-    ):
+    def test_names_what_the_app_lacks_or_why_github_gave_no_answer(self, fault, said, ops, code_host):
         code_host.stand_in.faults.add("GET /app", fault)
         outcome = ops("github", "check")
         assert outcome.exit_code == 1
@@ -120,9 +112,7 @@ class TestCheck:
 
 
 class TestConnect:
-    def test_finds_the_installation_the_default_branch_and_the_visibility(
-        self, ops: Ops, world: World, code_host: GitHub
-    ):
+    def test_finds_the_installation_the_default_branch_and_the_visibility(self, ops, world, code_host):
         company = world.company()
         made = ops("repository", "connect", company.slug, DEMO).document
         assert made["installation"] == installation_id(DEMO_OWNER)
@@ -132,9 +122,7 @@ class TestConnect:
         assert ops("repository", "connect", company.slug, "demo-shop/unknown").exit_code == 3
         assert table_dump() == before
 
-    def test_asks_no_code_host_with_an_installation_or_for_an_unknown_organization(
-        self, ops: Ops, world: World, code_host: GitHub
-    ):
+    def test_asks_no_code_host_with_an_installation_or_for_an_unknown_organization(self, ops, world, code_host):
         ops("repository", "connect", world.company().slug, "acme/shop", "--installation", "7")
         ops("repository", "connect", "nowhere", DEMO)
         assert code_host.exchanges == []

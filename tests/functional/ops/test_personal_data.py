@@ -1,12 +1,13 @@
-"""`assent-ops user export` and `user delete`, compared with a search of the whole table."""
+"""`assent-ops user export`, `user revoke`, and `user delete`, compared with a search of the whole table."""
 
 from collections import Counter
-from contextlib import suppress
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from controlplane.access import sign_in
 from controlplane.erasure.personal_data import Subject
 from controlplane.feedback import store as feedback
 from controlplane.findings import conversations, inbox
@@ -17,25 +18,22 @@ from controlplane.people import credential_index, sessions, token_families, user
 from controlplane.platform.core import tokens
 from controlplane.platform.core.actions import Action
 from controlplane.platform.table import keys
+from controlplane.platform.table.legs import encode_item
 from controlplane.platform.table.table import Put, table
 from ops import accounts, personal_data
 from ops.accounts import remove_profile
-from tests.functional.ops.conftest import Ops
-from tests.functional.ops.full_account import ADDRESS, CANARIES, CHALLENGE, DEVICE, EMAIL, NAME, TEXT, FullAccount
-from tests.support.api import Api
+from tests.functional.ops.full_account import ADDRESS, CANARIES, CHALLENGE, DEVICE, EMAIL, NAME, TEXT
 from tests.support.audit_log import all_entries
+from tests.support.calls import Call, Proceed, intercepted
 from tests.support.cleanup import finish_deletions
-from tests.support.crashes import Died, dies_at
 from tests.support.each import each
-from tests.support.populated_organization import populate_organization
+from tests.support.populated_organization import kinds_containing, populate_organization
 from tests.support.table import PREPARED
-from tests.support.world import World, table_dump
+from tests.support.world import table_dump
 
 
 class TestExport:
-    def test_has_every_item_that_a_search_finds_and_all_that_is_known_but_secrets(
-        self, ops: Ops, full_account: FullAccount
-    ):
+    def test_has_every_item_that_a_search_finds_and_all_that_is_known_but_secrets(self, ops, full_account):
         before = table_dump()
         text = ops("user", "export", full_account.user_id).stdout
         # Dumps exclude request counters, which expire within minutes.
@@ -55,7 +53,7 @@ class TestExport:
         assert CHALLENGE not in text
         assert table_dump() == before
 
-    def test_contains_nothing_about_others(self, ops: Ops, world: World, full_account: FullAccount):
+    def test_contains_nothing_about_others(self, ops, world, full_account):
         world.finding(full_account.company, summary="A secret of the organization")
         users.create_user(f"not.{EMAIL}", "Someone Else")
         exported = ops("user", "export", EMAIL)
@@ -70,7 +68,7 @@ class TestExport:
         for entry in entries:
             assert entry.keys() == {"pk", "sk", "actorId", "at"}
 
-    def test_has_their_own_part_of_a_findings_decisions(self, ops: Ops, full_account: FullAccount):
+    def test_has_their_own_part_of_a_findings_decisions(self, ops, full_account):
         user_id, owner = full_account.user_id, full_account.company.owner.user_id
         for number, by in enumerate((owner, user_id)):
             before = inbox.get_item(full_account.item_id)
@@ -84,9 +82,7 @@ class TestExport:
 
 
 class TestDelete:
-    def test_leaves_nothing_but_the_id_in_records_of_who_did_something(
-        self, ops: Ops, world: World, full_account: FullAccount
-    ):
+    def test_leaves_nothing_but_the_id_in_records_of_who_did_something(self, ops, world, full_account):
         populated = populate_organization(world)
         part = populated.company.organization_id.removeprefix("org_")
         others = [item for item in table_dump() if part in str(item)]
@@ -109,9 +105,7 @@ class TestDelete:
         with pytest.raises(token_families.UnknownRefreshToken):
             token_families.rotate(full_account.pair.refresh_token)
 
-    def test_keeps_their_decision_without_its_reason_and_what_others_wrote_about_them(
-        self, ops: Ops, full_account: FullAccount
-    ):
+    def test_keeps_their_decision_without_its_reason_and_what_others_wrote_about_them(self, ops, full_account):
         report = {"category": "bug", "message": f"I invited {EMAIL}, and nothing happened"}
         reference = feedback.submit_report(full_account.company.owner.user_id, report).reference
         before = inbox.get_item(full_account.item_id)
@@ -130,9 +124,7 @@ class TestDelete:
         assert "COMMENTER" not in {_kind(item) for item in full_account.naming()}
         assert feedback.get_report(reference).fields == report
 
-    def test_removes_stored_responses_whose_retries_still_take_effect_once(
-        self, ops: Ops, api: Api, world: World, full_account: FullAccount
-    ):
+    def test_removes_stored_responses_whose_retries_still_take_effect_once(self, ops, api, world, full_account):
         inviting = world.company()
         request = {"json_body": {"email": EMAIL, "role": "member"}, "headers": {"Idempotency-Key": "k"}}
         assert api.post("/v1/invitations", inviting.owner.token, **request).status == 201
@@ -140,7 +132,7 @@ class TestDelete:
         assert api.post("/v1/invitations", inviting.owner.token, **request).status == 409
         assert invitees.list_for_address(EMAIL) == []
 
-    def test_records_what_each_organization_loses(self, ops: Ops, full_account: FullAccount):
+    def test_records_what_each_organization_loses(self, ops, full_account):
         before = all_entries()
         ops("user", "delete", EMAIL, "--yes")
         written = Counter((it["action"], it["actorKind"]) for it in all_entries() if it not in before)
@@ -150,14 +142,6 @@ class TestDelete:
             (Action.INVITATION_DECLINE, "operator"): 1,
         }
 
-    def test_an_interrupted_deletion_is_finished_by_running_it_again(self, full_account: FullAccount):
-        for operation in ("DeleteItem", "BatchWriteItem", "TransactWriteItems", "UpdateItem", "Scan"):
-            with dies_at(operation, applied=True), suppress(Died):
-                accounts.delete_account(full_account.user_id, users.find_user(full_account.user_id))
-        accounts.delete_account(full_account.user_id, users.find_user(full_account.user_id))
-        assert "canary" not in str(table_dump()).lower()
-        assert not accounts.is_left_over(full_account.user_id)
-
 
 def _kind(item: dict[str, Any]) -> str:
     pk, sk = item["pk"]["S"], item["sk"]["S"]
@@ -165,7 +149,7 @@ def _kind(item: dict[str, Any]) -> str:
 
 
 class TestWithOrganizations:
-    def test_with_organizations_deletes_those_without_another_owner(self, ops: Ops, api: Api, world: World):
+    def test_with_organizations_deletes_those_without_another_owner(self, ops, api, world):
         person = world.person("sole@example.com", "Canary Sole")
         sole, shared, joined = world.company(owner=person), world.company(owner=person), world.company()
         world.member(shared, "owner")
@@ -202,7 +186,7 @@ class TestAddress:
             ("xada@example.com, ada@example.com", True),
         ],
     )
-    def test_user_delete_matches_whole_addresses_only(self, text: str, named: bool):
+    def test_user_delete_matches_whole_addresses_only(self, text, named):
         assert Subject("usr_0123456789abcdef", "ada@example.com").is_named_by(text) is named
 
     def test_user_delete_matches_international_addresses_also_as_stored_responses_have_them(self):
@@ -211,7 +195,7 @@ class TestAddress:
             assert subject.is_named_by(text)
 
 
-def test_user_delete_removes_what_requests_in_flight_leave(full_account: FullAccount, monkeypatch: pytest.MonkeyPatch):
+def test_user_delete_removes_what_requests_in_flight_leave(full_account, monkeypatch):
     user_id = full_account.user_id
 
     def remove(profile: users.UserItem) -> None:
@@ -226,9 +210,7 @@ def test_user_delete_removes_what_requests_in_flight_leave(full_account: FullAcc
     assert {_kind(item) for item in full_account.naming()} == {"AUDITLOG", "KEY", "KH", "INBOX"}
 
 
-def test_a_credential_that_appears_during_a_revocation_is_revoked(
-    full_account: FullAccount, monkeypatch: pytest.MonkeyPatch
-):
+def test_a_credential_that_appears_during_a_revocation_is_revoked(full_account, monkeypatch):
     revoke, appearing = accounts._revoke_found, iter([None])
 
     def revoke_found(user_id: str, *, forget: bool) -> accounts.RevokedCounts:
@@ -242,9 +224,89 @@ def test_a_credential_that_appears_during_a_revocation_is_revoked(
     assert credential_index.list_credentials(full_account.user_id, 1).items == []
 
 
-def test_erasing_keeps_a_membership_that_grants_access(full_account: FullAccount):
+def test_erasing_keeps_a_membership_that_grants_access(full_account):
     member = keys.member(full_account.company.organization_id, full_account.user_id)
     before = table.get(member)
     personal_data.erase(Subject(full_account.user_id, EMAIL))
     assert before is not None
     assert table.get(member) == before
+
+
+def around_scans(act: Callable[[], Any]) -> Callable[[Call, Proceed], Any]:
+    """Returns an interceptor of the table's calls that acts before each scan."""
+
+    def around(call: Call, proceed: Proceed) -> Any:
+        if call.operation == "Scan":
+            act()
+        return proceed()
+
+    return around
+
+
+def test_revoke_ends_every_credential_without_a_scan(ops, api, world, full_account):
+    company = world.company()
+    key, scans, before = world.key(company), [], table_dump()
+    assert "--yes" in ops("user", "revoke", EMAIL).error["message"]
+    assert table_dump() == before
+    with intercepted(table.client, around_scans(lambda: scans.append(None))):
+        done = ops("user", "revoke", EMAIL, "--yes").document
+    # A session and a token; a device that redeemed its code, and one that hasn't yet.
+    assert done == {"userId": full_account.user_id, "email": EMAIL, "tokens": 2, "devices": 2, "signIns": 0}
+    assert scans == []
+    full_account.assert_out(api)
+    assert api.get("/v1/me", company.owner.token).status == api.get("/v1/me", key).status == 200
+    before = table_dump()
+    again = ops("user", "revoke", full_account.user_id, "--yes").document
+    assert (again["tokens"], again["devices"]) == (0, 0)
+    assert table_dump() == before
+    assert sign_in.sign_in(full_account.identity).user_id == full_account.user_id
+
+
+class TestEndOfAccess:
+    def test_the_account_and_every_credential_are_gone(self, ops, api, full_account):
+        before = table_dump()
+        assert "--yes" in ops("user", "delete", EMAIL).error["message"]
+        assert table_dump() == before
+        done = ops("user", "delete", EMAIL, "--yes").document
+        counted = {"tokens": 2, "devices": 2, "signIns": 1, "memberships": 1, "invitations": 1}
+        assert done == {"deleted": True, "userId": full_account.user_id, **counted, "erased": done["erased"]}
+        full_account.assert_out(api)
+        assert api.get("/v1/me", full_account.company.owner.token).status == 200
+        assert sign_in.sign_in(full_account.identity).user_id != full_account.user_id
+
+    def test_every_credential_is_gone_before_the_search_for_texts(self, ops, api, full_account):
+        checked = []
+
+        def check() -> None:
+            if not checked:
+                checked.append(None)
+                full_account.assert_out(api)
+                assert "FAMILY" not in kinds_containing(full_account.user_id)
+
+        with intercepted(table.client, around_scans(check)):
+            ops("user", "delete", EMAIL, "--yes")
+        assert checked
+
+    def test_a_last_owner_is_refused_and_told_the_organizations(self, ops, api, world, full_account):
+        first, second = world.company(owner=full_account.person), world.company(owner=full_account.person)
+        shared = world.company(owner=full_account.person)
+        world.member(shared, "owner")
+        before = table_dump()
+        outcome = ops("user", "delete", EMAIL, "--yes")
+        assert outcome.exit_code == 1
+        assert f"last owner of {', '.join(sorted((first.slug, second.slug)))}." in outcome.error["message"]
+        assert table_dump() == before
+        assert full_account.statuses(api) == [200, 200, 200]
+        for company in (first, second):
+            world.member(company, "owner")
+        ops("user", "delete", EMAIL, "--yes")
+        assert organizations.get_organization(shared.organization_id).owners == 1
+        assert table.get(keys.member(shared.organization_id, full_account.user_id)) is None
+
+    def test_an_interrupted_deletion_is_finished_by_id(self, ops, api, full_account):
+        for key in (keys.user(full_account.user_id), keys.user_email(EMAIL)):
+            table.client.delete_item(TableName=table.name, Key=encode_item(key._asdict()))
+        assert ops("user", "delete", EMAIL, "--yes").exit_code == 3
+        assert ops("user", "delete", full_account.user_id, "--yes").document["signIns"] == 1
+        full_account.assert_out(api)
+        assert ops("user", "delete", full_account.user_id, "--yes").exit_code == 3

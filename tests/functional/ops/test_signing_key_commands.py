@@ -10,7 +10,7 @@ from botocore.session import Session
 from controlplane.people.token_families import REFRESH_SECONDS
 from controlplane.platform.core.settings import SigningSecret, read_signing_secret
 from tests.functional.conftest import FakeClock
-from tests.functional.ops.conftest import Ops, Outcome, Stack
+from tests.functional.ops.conftest import Ops, Outcome
 from tests.support.each import each
 
 PLAIN = "a" * 64
@@ -49,7 +49,7 @@ def rotation(ops: Ops, now: FakeClock, monkeypatch: pytest.MonkeyPatch) -> Itera
 
 
 class TestRotation:
-    def test_a_rotation_adds_switches_and_drops_keys_in_the_expected_order(self, rotation: Rotation, now: FakeClock):
+    def test_a_rotation_adds_switches_and_drops_keys_in_the_expected_order(self, rotation, now):
         assert rotation.run("show").document["step"] == "single"
         assert rotation.run("add").document["step"] == "added"
         added = rotation.secret
@@ -63,7 +63,7 @@ class TestRotation:
         assert rotation.run("drop").document["keys"] == 1
         assert rotation.secret == SigningSecret(current=added.next)
 
-    def test_the_next_rotation_drops_the_oldest_key(self, rotation: Rotation, now: FakeClock):
+    def test_the_next_rotation_drops_the_oldest_key(self, rotation, now):
         rotation.run("add")
         rotation.run("switch")
         now.advance(32 * DAY)
@@ -74,9 +74,7 @@ class TestRotation:
         assert PLAIN not in rotation.text
 
     @pytest.mark.parametrize("verb", ["add", "drop"])
-    def test_a_key_that_refresh_tokens_need_is_dropped_only_if_forced(
-        self, rotation: Rotation, now: FakeClock, verb: str
-    ):
+    def test_a_key_that_refresh_tokens_need_is_dropped_only_if_forced(self, rotation, now, verb):
         rotation.run("add")
         rotation.run("switch")
         now.advance(REFRESH_SECONDS + 3600)
@@ -90,21 +88,21 @@ class TestRotation:
         assert PLAIN not in rotation.text
 
     @each("steps", [["switch"], ["drop"], ["add", "add"], ["add", "drop"], ["add", "switch", "switch"]])
-    def test_a_step_out_of_order_is_refused(self, rotation: Rotation, steps: list[str]):
+    def test_a_step_out_of_order_is_refused(self, rotation, steps):
         for step in steps[:-1]:
             rotation.run(step)
         before = rotation.text
         assert rotation.run(steps[-1]).exit_code == 4
         assert rotation.text == before
 
-    def test_an_unreadable_secret_is_refused(self, rotation: Rotation, ops: Ops):
+    def test_an_unreadable_secret_is_refused(self, rotation, ops):
         rotation._client.put_secret_value(SecretId=rotation._arn, SecretString="{broken")
         refusal = ops("signing-key", "show")
         assert refusal.exit_code == 1
         assert "broken" not in refusal.stderr
 
 
-def test_a_stack_allows_no_step_before_the_last_one_is_deployed(run_without_table: Ops, stack: Stack, now: FakeClock):
+def test_a_stack_allows_no_step_before_the_last_one_is_deployed(run_without_table, stack, now):
     now.seconds = time.time()
 
     def shop(*words: str) -> Outcome:

@@ -13,10 +13,9 @@ from controlplane.platform.table import keys
 from controlplane.platform.table.table import Delete, Unrecorded, Update, table
 from ops.output import Conflict, NotFound
 from ops.tables import restore
-from tests.functional.ops.conftest import Ops
 from tests.functional.projects.builders import make_project
 from tests.support.recorded import recorded_calls
-from tests.support.world import Company, World, table_dump
+from tests.support.world import Company, table_dump
 
 SOURCE, TARGET = "assent-table", "assent-restored"
 MOMENT = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)
@@ -176,7 +175,7 @@ def _delete(key: keys.Key) -> None:
 
 
 class TestCheck:
-    def test_a_whole_table_has_no_contradictions(self, ops: Ops, world: World):
+    def test_a_whole_table_has_no_contradictions(self, ops, world):
         company = world.company()
         world.key(company)
         world.credits(company, 5)
@@ -185,14 +184,14 @@ class TestCheck:
         assert (found["organizations"], found["contradictions"]) == (1, 0)
         assert found["items"] > 5
 
-    def test_the_table_is_read_as_it_is(self, ops: Ops):
+    def test_the_table_is_read_as_it_is(self, ops):
         """A read that lags behind could miss what was written last, such as a credential to revoke."""
         with recorded_calls() as calls:
             ops("table", "check")
         assert [call.parameters["ConsistentRead"] for call in calls if call.operation == "Scan"] == [True]
 
     @pytest.mark.parametrize("name", DAMAGES)
-    def test_a_damaged_table_is_reported(self, name: str, ops: Ops, world: World):
+    def test_a_damaged_table_is_reported(self, name, ops, world):
         damage, expected = DAMAGES[name]
         company = world.company()
         world.key(company)

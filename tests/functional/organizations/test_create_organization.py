@@ -110,16 +110,6 @@ def test_an_invalid_field_is_named_and_nothing_is_written(field, values, founder
     assert len(table_dump()) == before
 
 
-def test_a_body_has_at_most_one_mebibyte(founder):
-    largest, token = b'{"name": "Acme"}'.ljust(1_048_576), founder.person.token
-    for body, declared, status in (
-        (largest + b" ", {}, 413),
-        (b"", {"Content-Length": "1048577"}, 413),
-        (largest, {"Content-Length": "1048576"}, 201),
-    ):
-        assert founder.api.post(PATH, token, raw_body=body, headers=declared).status == status
-
-
 def test_a_taken_slug_returns_409_with_three_free_ones(founder, api, world):
     founder.created("umbra")
     other = Founder(api, world.person())

@@ -11,6 +11,7 @@ import pytest
 from controlplane.audits import store as audits
 from controlplane.audits.items import LOST_AFTER_SECONDS, AuditItem, Proof, RunFinding
 from controlplane.erasure import deletions
+from controlplane.findings import inbox
 from controlplane.platform.core import clock
 from controlplane.platform.queues.messages import Queue
 from controlplane.platform.table.table import table
@@ -21,8 +22,9 @@ from sweeper.app import handler
 from tests.functional.projects.builders import add_audits, add_run, entries, make_project, stored
 from tests.functional.projects.conftest import Organization, nothing_written, reread
 from tests.support.api import Reply
+from tests.support.audit_reports import complete_audit, finding
 from tests.support.calls import before_the_transaction
-from tests.support.cleanup import finish_deletions
+from tests.support.cleanup import clean_up, finish_deletions
 from tests.support.each import each
 from tests.support.table import PREPARED
 from tests.support.world import table_dump
@@ -176,7 +178,7 @@ def test_a_run_starts_with_its_message_and_is_shown_with_its_report(shop, now, s
     assert shop.call("GET", f"/{UNKNOWN}/runs").data == []
 
 
-def test_an_audit_has_one_run_at_a_time_and_six_a_day_that_people_start(shop, now):
+def test_an_audit_has_one_run_at_a_time_and_a_website_six_a_day_that_people_start(shop, now):
     audit_id = shop.added().audit_id
     first = shop.start(audit_id)
     with nothing_written():
@@ -189,17 +191,16 @@ def test_an_audit_has_one_run_at_a_time_and_six_a_day_that_people_start(shop, no
     shop.end(audit_id)
     reply = shop.start(audit_id)
     assert (reply.status, reply.error["details"]) == (429, {"reason": "daily_runs", "limit": 6})
+    shop.call("DELETE", f"/{audit_id}")
+    again = shop.added()
+    elsewhere = audits.create_audit(other := shop.acme.project("example.com"), other.websites[0].website_id, None)
+    for audit in (again, elsewhere):
+        with pytest.raises(audits.DailyRunsUsed):
+            audits.start_run(audit)
+    website_id = reread(shop.project).websites[1].website_id
+    assert audits.start_run(audits.create_audit(reread(shop.project), website_id, None))
     now.advance(int(reply.headers["retry-after"]))
-    assert shop.start(audit_id).status == 201
-
-
-def test_two_starts_at_once_start_one_run_and_a_deleted_audit_none(shop, sqs):
-    audit, other = shop.added(), shop.added()
-    with before_the_transaction(table.client, lambda: audits.start_run(audit)):
-        assert shop.start(audit.audit_id).code == "CONFLICT"
-    with before_the_transaction(table.client, lambda: changes.delete_website(reread(shop.project), shop.website_id)):
-        assert shop.start(other.audit_id).code == "NOT_FOUND"
-    assert len(stored("AUDITRUN#")) == len(sqs.at(Queue.WEBSITE_AUDITS.url)) == 1
+    assert shop.start(again.audit_id).status == 201
 
 
 @each("kind", ["wildcard", "any", "app", "development"])
@@ -270,8 +271,8 @@ def test_a_due_run_starts_if_ownership_is_proven_and_no_other_is_active(fields, 
     if starts:
         (run,) = stored("AUDITRUN#")
         found = shop.find(audit.audit_id)
-        # Those that people start have a limit of their own.
-        assert (run["trigger"]["S"], run["runId"]["S"], None) == ("schedule", found.active_run_id, found.runs_on)
+        assert (run["trigger"]["S"], run["runId"]["S"]) == ("schedule", found.active_run_id)
+        assert stored("AUDITSTARTS#") == []
 
 
 def test_a_due_entry_of_another_schedule_or_of_a_deleted_audit_is_dropped(shop, now):
@@ -281,7 +282,7 @@ def test_a_due_entry_of_another_schedule_or_of_a_deleted_audit_is_dropped(shop, 
     assert (swept("StartedAudits"), entries("AUDITSCHEDULE")) == (0, [])
     audit = shop.added("daily", **PROVEN)
     now.advance(DAY)
-    with before_the_transaction(table.client, partial(audits.delete_audit, reread(shop.project), audit.audit_id)):
+    with before_the_transaction(table.client, partial(shop.call, "DELETE", f"/{audit.audit_id}")):
         assert swept("StartedAudits") == 0
     assert (swept("StartedAudits"), stored("AUDITRUN#"), entries("AUDITSCHEDULE")) == (0, [], [])
 
@@ -309,6 +310,40 @@ def test_a_run_that_ended_is_no_longer_watched(shop, now):
     assert stored("AUDITRUN#")[0]["status"]["S"] == "completed"
 
 
+@pytest.mark.parametrize("deleted", ["audit", "website"])
+def test_open_findings_of_a_deleted_audit_are_resolved_once_unless_people_decide_later(deleted, shop, now, sqs):
+    made = [finding(subject=f"v{number:02d}", vendorId=None) for number in range(60)]
+    run, kept = complete_audit(shop.project, *made), complete_audit(shop.acme.project("kept.example.com"), made[0])
+    ids = [it.item_id for it in run.findings]
+    acting = shop.acme.owner.user_id
+
+    def decide(position: int, *decision: Any, **until: Any) -> None:
+        item = inbox.get_item(ids[position])
+        inbox.change_status(item, decision[0], item.version, acting, None, **until)
+
+    decide(0, "accepted")
+    decide(1, "dismissed")
+    decide(2, "dismissed", until="2026-09-01T00:00:00.000Z")
+    now.advance(1)
+    project = reread(shop.project)
+    if deleted == "audit":
+        audits.delete_audit(project, run.audit_id)
+    else:
+        changes.delete_website(project, run.website_id)
+    now.advance(1)
+    decide(3, "accepted")
+    sent = len(sqs.at(Queue.NOTIFICATIONS.url))
+    assert (clean_up(), clean_up(), entries("DELETIONS")) == (1, 0, [])
+    found = [inbox.get_item(it) for it in ids]
+    assert [it.status for it in found] == ["resolved", "dismissed", "resolved", "accepted", *["resolved"] * 56]
+    assert {it.status_reason for it in found if it.status == "resolved"} == {"Its audit was deleted."}
+    assert found[0].history[-1].resolver == "An audit"
+    assert inbox.get_item(kept.findings[0].item_id).status == "open"
+    events = [json.loads(letter.body) for letter in sqs.at(Queue.NOTIFICATIONS.url)[sent:]]
+    assert ({it["event"] for it in events}, len(events)) == ({"finding.resolved"}, 3)
+    assert sum(len(it["subjects"]) for it in events) == 58
+
+
 @pytest.mark.parametrize("what", ["project", "organization"])
 def test_a_deletion_leaves_no_run_report_or_entry(what, shop):
     audit = shop.added("daily")
@@ -319,4 +354,6 @@ def test_a_deletion_leaves_no_run_report_or_entry(what, shop):
     else:
         deletions.delete_organization(shop.acme.id)
     finish_deletions()
-    assert (stored("AUDIT"), entries("AUDITSCHEDULE"), entries("AUDITWATCH")) == ([], [], [])
+    left = [it for it in stored("AUDIT") if it["sk"]["S"] != f"AUDITSTARTS#example.com#{clock.timestamp()[:10]}"]
+    assert len(stored("AUDITSTARTS#")) == (what == "project")  # another project can have the same website
+    assert (left, entries("AUDITSCHEDULE"), entries("AUDITWATCH")) == ([], [], [])

@@ -6,7 +6,6 @@ from controlplane.platform.core.plans import PLANS
 from tests.functional.projects.builders import create, fill, projects_counted, stored
 from tests.functional.projects.conftest import CURRENT, INVALID, OLDER, Organization, nothing_written
 from tests.support.each import each
-from tests.support.recorded import recorded_calls
 
 FIFTY = [f"s{number}.example.com" for number in range(50)]
 
@@ -76,21 +75,6 @@ def test_each_kind_of_address_is_stored_normalized_and_only_a_domain_is_primary(
     assert (website["origin"], website["kind"], website["primary"]) == (origin, kind, kind == "domain")
 
 
-@each(
-    ("name", "slug"),
-    [
-        ("Ünser Läden & Co.", "unser-laden-co"),
-        ("日本語", "project"),
-        ("x" * 100, "x" * 48),
-        ("--a--", "a"),
-        (" spaced ", "spaced"),
-    ],
-)
-def test_the_slug_is_derived_from_the_name(name, slug, acme):
-    made = acme.create(name=name).data
-    assert (made["slug"], made["name"]) == (slug, name.strip())
-
-
 def test_a_taken_slug_gets_a_short_suffix_once_and_is_free_in_another_organization(acme, api, world):
     first, second = (acme.create(slug="mine", id="prj_x").data["slug"] for _ in range(2))
     assert (first, second[:5], len(second)) == ("shop", "shop-", len("shop-") + 4)
@@ -112,11 +96,6 @@ def test_a_member_creates_in_the_organization_that_the_query_or_the_body_names(a
     assert (reply.code, reply.error["details"][0]["path"]) == ("INVALID_PAYLOAD", ["organizationId"])
     reply = create(api, world.person().token)
     assert (reply.code, "organization" in reply.error["message"]) == ("FORBIDDEN", True)
-    for name, by, reads in (("By key", None, []), ("By person", other.owner, ["GetItem"])):
-        other.call("GET", query, by)
-        with recorded_calls() as calls:
-            other.create(by, query, name=name, consent={"branding": "none"})
-        assert [call.operation for call in calls] == ["UpdateItem", *reads, "TransactWriteItems"]
 
 
 @each(

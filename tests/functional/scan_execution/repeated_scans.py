@@ -22,6 +22,8 @@ type Files = Mapping[str, str | bytes]
 GA = '<script async src="https://www.googletagmanager.com/gtag/js?id=G-1"></script>\n'
 HOTJAR = '<script async src="https://static.hotjar.com/c/hotjar-1.js"></script>\n'
 BING = '<script async src="https://bat.bing.com/bat.js"></script>\n'
+META = '<script async src="https://connect.facebook.net/en_US/fbevents.js"></script>\n'
+LINKEDIN = '<script async src="https://snap.licdn.com/li.lms-analytics/insight.min.js"></script>\n'
 # Asks for consent, so that no finding about the whole project is reported.
 CONSENT = {"src/consent.js": "CookieConsent.run({});\n"}
 USER = "usr_0000000000000000"
@@ -29,6 +31,10 @@ USER = "usr_0000000000000000"
 
 def page(*scripts: str) -> str:
     return f"<!doctype html>\n<html><head>\n{''.join(scripts)}</head></html>\n"
+
+
+# Five trackers, each a finding, plus one finding if nothing asks for consent.
+PAGE = page(GA, HOTJAR, META, LINKEDIN, BING)
 
 
 class Audit:

@@ -12,9 +12,7 @@ from controlplane.platform.queues.messages import ExecuteScan
 from controlplane.scans import reads
 from controlplane.scans.items import CoveredKind, ScanItem
 from tests.functional.scan_execution.repeated_scans import CONSENT, GA, HOTJAR, Audit, Files, page
-from tests.support.api import Api
 from tests.support.code_host import archive
-from tests.support.world import Company
 
 
 def noise(folder: str, files: int, size: int = 300_000) -> dict[str, str | bytes]:
@@ -80,7 +78,7 @@ class TestOneThatDoesNotFit:
         ],
     )
     def test_is_analyzed_partly_and_says_what_was_left_out(
-        self, *, limited, number, fits, reason, said, audit: Audit, api: Api, company: Company, limit
+        self, *, limited, number, fits, reason, said, audit, api, company, limit
     ):
         limit(**{limited: number})
         scan = audit.scan({"a.html": page(GA), **code("web", 260)})

@@ -214,18 +214,6 @@ class TestInventory:
             "truncated": False,
         }  # fmt: skip
 
-    def test_a_site_configuration_that_loads_a_vendor_counts_as_a_loading_file(self, world, api, sqs):
-        line = Line(world, api, sqs, again="full")
-        files: dict[str, str | bytes] = {
-            "mkdocs.yml": "site_name: Docs\ngoogle_analytics: ['UA-98765432-1', auto]\n",
-            "package.json": '{"dependencies": {"posthog-js": "1.2.0"}}',
-            "src/main.js": "import posthog from 'posthog-js';\nposthog.init('phc_1');\nposthog.init('phc_2');\n",
-        }
-        line.deliver(FakeHost(archives={SHA: archive(files)}))
-        shown = {it["id"]: it for it in line.poll()["inventory"]["vendors"]}
-        counts = {vendor: (it["loadingFiles"], it["ungatedFiles"]) for vendor, it in shown.items()}
-        assert counts == {"google-analytics": (1, 1), "posthog": (1, 1)}
-
     @pytest.mark.parametrize("access", ["free-preview", "locked"])
     def test_of_a_scan_with_locked_findings_shows_only_what_manifests_name(self, access, world, api, sqs):
         line = Line(world, api, sqs, **({} if access == "free-preview" else {"again": access}))

@@ -88,18 +88,6 @@ class TestTheRepositorysSettings:
         }
         assert not findings.list_suppressed(replace(done, access="locked", issue_count=9))
 
-    def test_exclude_and_include_files(self, audit):
-        files = {"a.html": page(GA), "old/b.html": page(HOTJAR)}
-        audit.scan(files)
-        done = audit.scan({**settings("exclude: [old/]\ninclude: [tests/]\n"), **files, "tests/c.html": page(GA)})
-        assert {it.location.path for it in found_by(done)} == {"a.html", "tests/c.html"}
-        assert done.coverage.skipped["excluded"] == 1
-        assert {it.path: it.status for it in audit.items()} == {
-            "a.html": "open",
-            "old/b.html": "resolved",
-            "tests/c.html": "open",
-        }
-
     def test_name_vendors_of_ones_own(self, audit, repository):
         done = audit.scan({**settings(_VENDORS), "a.html": page(_OWN)})
         [finding] = found_by(done)

@@ -16,14 +16,13 @@ from controlplane.platform.queues.messages import PublishScan
 from controlplane.platform.table.stored import to_map
 from controlplane.platform.table.table import Put, table
 from controlplane.projects import store as projects
-from controlplane.scans.items import Access, Cause
+from controlplane.scans.items import Cause
 from openassent_analysis.catalogue import catalogue
-from tests.functional.projects.builders import make_project, stored
+from tests.functional.projects.builders import make_project
 from tests.functional.scan_execution.repeated_scans import BING, GA, HOTJAR, Audit, page
-from tests.functional.scan_execution.test_locked_scans import unlock  # noqa: F401 (a fixture)
+from tests.functional.scan_execution.test_access_levels import unlock  # noqa: F401 (a fixture)
 from tests.support import invariants
 from tests.support.api import Api
-from tests.support.calls import before_the_transaction
 from tests.support.cleanup import finish_deletions
 from tests.support.populated_organization import detection
 from tests.support.recorded import recorded_calls
@@ -179,7 +178,7 @@ def test_a_vendor_that_a_website_reports_later_under_another_id_takes_over_the_p
         ("free-preview", {"google-analytics": {"a.html": False}, "hotjar": {"b.html": False}}),
     ],
 )
-def test_a_list_reveals_what_the_scan_reveals(access: Access, shown, audit, lists, unlock):  # noqa: F811
+def test_a_list_reveals_what_the_scan_reveals(access, shown, audit, lists, unlock):  # noqa: F811
     repository = audit.repository
     table.put(Put({**(table.get(repository.key) or {}), "previewUsed": access == "locked"}), PREPARED)
     scan = audit.scan(MORE, access)
@@ -288,27 +287,6 @@ def test_a_repeated_publication_writes_nothing_and_an_older_one_changes_nothing(
     assert {use["scanId"] for vendor in lists().values() for use in vendor["repositories"]} == {"scn_1"}
 
 
-def test_a_decision_and_a_publication_at_the_same_time_are_both_kept(audit, lists, company):
-    project = projects.get_project(ProjectId.stored(lists.project_id))
-
-    def decide(vendor_id: str) -> None:
-        vendors.decide_vendor(project, vendor_id, "ignored", company.owner.user_id)
-
-    def publish(name: str, *vendor_ids: str) -> None:
-        record_uses(project.project_id, use_of(audit, repository_id=name), found(*vendor_ids), str)
-
-    with before_the_transaction(table.client, lambda: decide("hotjar")):
-        publish("rep_1", "hotjar", "google-analytics")
-    with before_the_transaction(table.client, lambda: publish("rep_2", "google-analytics")):
-        decide("google-analytics")
-    with before_the_transaction(table.client, lambda: publish("rep_3", "hotjar")):
-        publish("rep_4", "hotjar")
-    assert {it: (vendor["state"], len(vendor["repositories"])) for it, vendor in lists().items()} == {
-        "hotjar": ("ignored", 3),
-        "google-analytics": ("ignored", 2),
-    }
-
-
 def test_a_vendor_that_is_decided_on_while_its_repository_is_forgotten_is_kept(audit, lists, company):
     project = projects.get_project(ProjectId.stored(lists.project_id))
     record_uses(project.project_id, use_of(audit), found("hotjar"), str)
@@ -316,13 +294,6 @@ def test_a_vendor_that_is_decided_on_while_its_repository_is_forgotten_is_kept(a
     vendors.decide_vendor(project, "hotjar", "ignored", company.owner.user_id)
     code_uses.forget_uses(vendor, audit.repository.repository_id)
     assert lists()["hotjar"]["state"] == "ignored"
-
-
-def test_a_project_that_is_deleted_during_the_scan_gets_no_vendor(audit, lists):
-    scan = audit.start()
-    projects.delete_project(projects.get_project(ProjectId.stored(lists.project_id)))
-    audit.run(scan, BOTH)
-    assert stored("VENDOR#") == []
 
 
 def test_the_inbox_finds_code_and_runtime_findings_of_a_vendor(audit, lists, api, company):

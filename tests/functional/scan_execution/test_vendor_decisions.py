@@ -74,7 +74,7 @@ def test_the_decision_of_a_person_on_the_finding_is_kept(decided, decide, story)
     assert story(decided, A).status == decided
 
 
-def test_a_vendor_is_recognized_by_the_domain_that_the_runtime_saw(decide, audit):
+def test_a_vendor_is_recognized_by_the_domain_that_the_runtime_saw(decide, audit, now):
     project_id = audit.repository.links[0].project_id
     intake.record_detection(detection(project_id, "ga4-tag", name="GA4", domain="www.google-analytics.com"))
     intake.record_detection(detection(project_id, "hotjar.com", name="hotjar.com", domain="hotjar.com"))
@@ -85,6 +85,11 @@ def test_a_vendor_is_recognized_by_the_domain_that_the_runtime_saw(decide, audit
     assert (statuses["Google Analytics"], statuses["Hotjar"]) == ("resolved", "resolved")
     assert audit.item("Microsoft").status == "open"
     assert [decision.vendor_id for decision in audit.item("Google Analytics is").decisions] == ["ga4-tag"]
+    decide("google-analytics", "ignored")
+    now.advance(1)
+    decide("ga4-tag", "approved")  # the last decision on what is one vendor counts
+    audit.scan({"a.html": page(GA)})
+    assert audit.statuses()["Google Analytics"] == "open"
 
 
 def test_a_vendor_of_another_project_is_raised(story, company):

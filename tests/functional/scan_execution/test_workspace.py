@@ -108,6 +108,12 @@ class TestHostileEntries:
         skipped_alone(packed((entry, bytes(entry.size)), GOOD), folder, reason, Limits(file_bytes=50_000))
         assert [path.name for path in folder.parent.iterdir()] == ["inside"]
 
+    @each(("path_bytes", "skipped"), [(15, {}), (14, {"path too long": 1})])
+    def test_a_path_can_be_as_long_as_its_limit_which_counts_separators(self, path_bytes, skipped, tmp_path_factory):
+        content = packed((member(f"{TOP}/d/d/d/d/d/a.js"), b""), GOOD)
+        limits = Limits(path_bytes=path_bytes)
+        assert unpack(pieces(content), tmp_path_factory.mktemp("files"), limits=limits).skipped == skipped
+
     def test_names_that_arent_utf_8_are_skipped(self, tmp_path):
         evil = member(f"{TOP}/\udcff.js", content=b"x")
         buffer = io.BytesIO()

@@ -1,7 +1,6 @@
 """The worker that turns a request into a scan: the scanned commit, its access level, and every request's outcome."""
 
 import re
-from collections.abc import Callable
 from functools import cached_property
 
 import pytest
@@ -19,7 +18,6 @@ from controlplane.scans import failures, reads, requests
 from controlplane.scans.items import RequestItem, ScanItem
 from tests.support.audits import describe, make_request, make_scan, preparation_worker, serving, stored_repository
 from tests.support.code_host import SHA, FakeHost
-from tests.support.outcomes import Aborted
 from tests.support.sqs import FakeSqs, SqsMessage
 from tests.support.sweeping import swept
 from tests.support.world import Company, World, table_dump
@@ -59,18 +57,6 @@ class Line:
         request = self.request
         assert (request.status, request.failure and request.failure.code) == ("failed", code)
         assert "activeRequestId" not in stored_repository(self.repository)
-
-
-class Slow(FakeHost):
-    """Runs a callback when it is asked for the branch."""
-
-    def __init__(self, host: FakeHost, on_read: Callable[[], object]) -> None:
-        super().__init__(host.heads, host.archives)
-        self._on_read = on_read
-
-    def get_branch_head(self, owner: str, name: str, branch: str) -> str:
-        self._on_read()
-        return super().get_branch_head(owner, name, branch)
 
 
 @pytest.fixture
@@ -231,11 +217,6 @@ class TestDelivery:
         line.deliver(letter)
         assert (letter.visible_at, line.request.status) == (now() + 30, "starting")
 
-    def test_to_a_worker_that_lost_its_lease_changes_nothing(self, line, now):
-        line.deliver(host=Slow(line.host, lambda: (now.advance(31), line.deliver())))
-        made = [item for item in table_dump() if item["sk"]["S"].startswith("SCAN#") and "scanId" in item]
-        assert (len(made), len(line.sqs.at(SCANS))) == (1, 1)
-
     def test_of_the_scans_message_is_repeated_from_the_outbox(self, line, now):
         letter = line.send()
         line.sqs.broken = True
@@ -245,14 +226,3 @@ class TestDelivery:
         now.advance(outbox.RESEND_AFTER_SECONDS + 1)
         swept(messages.resend)
         assert len(line.sqs.at(SCANS)) == 1
-
-    def test_after_a_crash_repeats_the_attempt(self, line, now):
-        def die() -> None:
-            raise Aborted
-
-        letter = line.send()
-        with pytest.raises(Aborted):
-            line.deliver(letter, Slow(line.host, die))
-        now.advance(360)
-        line.deliver(letter)
-        assert line.request.status == "started"

@@ -48,14 +48,25 @@ def _member(world: World, write: Callable[[MemberItem, str], Any]) -> Case:
     return lambda: write(member, owner), lambda: members.change_role(member, "admin", owner, "owner"), WriteConflict
 
 
-def _default(world: World) -> Case:
+def _default(world: World, gone: Callable[[str, str], keys.Key], error: type[Exception]) -> Case:
+    company = world.company()
+    user_id, organization_id = company.owner.user_id, company.organization_id
+    return lambda: organizations.save_default(user_id, organization_id), deletes(gone(user_id, organization_id)), error
+
+
+def _forgotten(world: World, *, joins: bool) -> Case:
+    """Clears the default of a person who has left that organization, and who joins it again or saves another one."""
     company = world.company()
     user_id = company.owner.user_id
-    return (
-        lambda: organizations.save_default(user_id, company.organization_id),
-        deletes(keys.user(user_id)),
-        LegFailed,
-    )
+    organizations.save_default(user_id, company.organization_id)
+    membership = deletes(keys.membership(user_id, company.organization_id))()
+    saves = sets(keys.user(user_id), savedOrganizationId="org_other")
+
+    def forget() -> bool:
+        organizations.forget_default(user_id, company.organization_id)
+        return get_profile(user_id).saved_organization_id is None
+
+    return happens(forget), (lambda: table.put(Put(membership), PREPARED)) if joins else saves, Refused
 
 
 def _identity(
@@ -134,6 +145,13 @@ def _joining(world: World, role: Role, changed: str) -> Case:
     return _join(world, user_id, role), sets(keys.user(user_id), **{changed: "other"}), LegFailed
 
 
+def _joined_twice(world: World) -> Case:
+    company = world.company()
+    organizations.save_default(company.owner.user_id, company.organization_id)
+    join = _join(world, company.owner.user_id)
+    return join, join, LegFailed
+
+
 def _left_the_only_organization(world: World) -> Case:
     company = world.company()
     user_id = world.member(company).user_id
@@ -207,7 +225,12 @@ CASES: dict[str, Make] = {
     "member with another role who owns too many": lambda it: _member(
         it, lambda member, owner: members.change_role(member, "owner", owner, "owner", limit=0)
     ),
-    "default organization of a deleted account": _default,
+    "default organization of a deleted account": lambda it: _default(
+        it, lambda user_id, _: keys.user(user_id), LegFailed
+    ),
+    "default organization that was left": lambda it: _default(it, keys.membership, organizations.NotMember),
+    "lost default that was joined again": lambda it: _forgotten(it, joins=True),
+    "lost default that was replaced": lambda it: _forgotten(it, joins=False),
     "identity of another account that is erased": lambda it: _identity(it, _erase, _give_away, LegFailed),
     "identity of another account that is replaced": lambda it: _identity(it, _replace, _give_away, WriteConflict),
     "identity of another account that is moved": _moved_identity,
@@ -225,6 +248,7 @@ CASES: dict[str, Make] = {
     "invitation whose address was invited again": lambda it: _invitation(
         it, lambda read, _: sets(read.lock_key, invitationId="inv_other")
     ),
+    "member who has joined": _joined_twice,
     "member who left the only organization": _left_the_only_organization,
     "member who joined the lost default again": _joined_the_lost_default,
     "member with another address": lambda it: _joining(it, "member", "email"),

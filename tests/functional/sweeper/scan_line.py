@@ -13,6 +13,7 @@ from controlplane.platform.table.leases import MAX_ATTEMPTS
 from controlplane.platform.table.table import Delete, table
 from controlplane.scans import failures, reads
 from controlplane.scans.items import ScanItem
+from tests.functional.scan_execution.repeated_scans import PAGE
 from tests.support.api import Api, Reply
 from tests.support.audits import preparation_worker, scan_worker, serving, stored_repository
 from tests.support.code_host import SHA, FakeHost, archive
@@ -22,18 +23,7 @@ from tests.support.sweeping import swept
 from tests.support.table import PREPARED
 from tests.support.world import World
 
-# Five trackers, each a finding, plus one finding because nothing asks for consent.
-_TRACKERS = "".join(
-    f'<script async src="https://{address}"></script>\n'
-    for address in (
-        "www.googletagmanager.com/gtag/js?id=G-1234567890",
-        "static.hotjar.com/c/hotjar-123456.js",
-        "connect.facebook.net/en_US/fbevents.js",
-        "snap.licdn.com/li.lms-analytics/insight.min.js",
-        "bat.bing.com/bat.js",
-    )
-)
-FILES: dict[str, str | bytes] = {"index.html": f"<!doctype html>\n<html><head>\n{_TRACKERS}</head></html>\n"}
+FILES: dict[str, str | bytes] = {"index.html": PAGE}
 FINDINGS = 6
 # The queues' visibility timeouts in template.yaml.
 VISIBILITY_SECONDS = {Queue.SCAN_PREPARATION: 180, Queue.SCAN_EXECUTION: 2_520}

@@ -155,16 +155,3 @@ def test_what_a_new_account_with_the_address_has_is_kept(person, world, sweep, n
     assert len(invitees.list_for_address(person.email)) == 1
     assert person.email in subscriptions.find_stops([person.email])
     assert users.find_user_by_email(person.email) == sign_in(CLAIMS) == later
-
-
-def test_memberships_end_with_the_account_unless_an_organization_would_be_without_an_owner(person, world):
-    member_of, owned = world.company(), world.company(owner=person)
-    world.member(member_of, "admin", person)
-    with pytest.raises(deletions.LastOwnerOf, match=owned.slug):
-        commit(person)
-    assert users.find_user(person.user_id) is not None
-    world.member(owned, "owner")
-    commit(person)
-    for company in (member_of, owned):
-        assert table.get(keys.member(company.organization_id, person.user_id)) is None
-        assert table.get(keys.membership(person.user_id, company.organization_id)) is None

@@ -18,16 +18,16 @@ from controlplane.organizations import store as organizations
 from controlplane.platform.core.ids import ProjectId
 from controlplane.platform.queues import outbox
 from controlplane.platform.queues.messages import Queue
-from controlplane.platform.table import keys, leases
+from controlplane.platform.table import keys
 from controlplane.platform.table.table import Delete, Put, table
 from controlplane.projects import store as projects
 from controlplane.projects.items import ProjectItem
-from controlplane.scans import execution, failures, findings, history, reads, unlocks
-from controlplane.scans.items import Coverage, ScanItem, UnknownScan
+from controlplane.scans import failures, findings, unlocks
+from controlplane.scans.items import ScanItem, UnknownScan
 from tests.functional.projects.builders import make_project, stored
-from tests.support.audits import history_of, lease_of, make_issue, make_scan
+from tests.support.audits import make_issue, make_scan
 from tests.support.calls import before_the_transaction, before_the_update_of, intercepted
-from tests.support.cleanup import clean_up, clean_up_failing, clean_up_for, finish_deletions
+from tests.support.cleanup import clean_up, clean_up_for, finish_deletions
 from tests.support.populated_organization import (
     PopulatedOrganization,
     detection,
@@ -125,41 +125,12 @@ class TestProject:
         assert [link.project_id for link in links] == [second]
 
 
-class TestARunningScan:
-    @pytest.fixture
-    def running(self, world: World, company: Company) -> ScanItem:
-        scan = make_scan(world.connected_repository(company), status="running")
-        findings.put_findings(scan.scan_id, 1, [make_issue(1)])
-        return scan
-
-    @pytest.mark.parametrize("kind", KEPT)
-    def test_ends_with_the_first_sweep_and_writes_nothing_that_remains(self, kind, running):
-        """Its worker continues after the first sweep, until its stage ends."""
-        lease = lease_of(running)
-        delete(kind, running)
-        clean_up()
-        assert reads.get_scan(running.scan_id).status == "failed"
-        issue = make_issue(2)
-        for late in (
-            lambda: execution.report_stage(lease, "publish", "running"),
-            lambda: history.put_history(lease, [history_of(running, issue)]),
-            lambda: execution.complete_scan(running, lease, 1, 1, Coverage(1, 1, {})),
-        ):
-            with pytest.raises(leases.LeaseLost):
-                late()
-        with pytest.raises(leases.Finished):
-            execution.acquire_scan(running.scan_id, 420)
-        findings.put_findings(running.scan_id, 1, [issue])
-        publish_finding(findings.as_discovery(running, issue))
-        assert finish_deletions() == 1
-        assert stored("INBOX#") == stored("SCAN#") == []
-        assert stored_pks("SCAN#") == stored_pks("DELETIONS") == set()
-
-    def test_that_is_deleted_while_it_is_ended_stays_deleted(self, running):
-        repositories.disconnect_repository(running.repository_id)
-        with before_the_update_of(table.client, "status", lambda: table.delete(Delete(running.key), PREPARED)):
-            failures.fail_deleted(running)
-        assert table.get(running.key) is None
+def test_a_scan_that_is_deleted_while_it_is_ended_stays_deleted(world, company):
+    running = make_scan(world.connected_repository(company), status="running")
+    repositories.disconnect_repository(running.repository_id)
+    with before_the_update_of(table.client, "status", lambda: table.delete(Delete(running.key), PREPARED)):
+        failures.fail_deleted(running)
+    assert table.get(running.key) is None
 
 
 class TestRepository:
@@ -331,22 +302,6 @@ class TestPages:
         clean_up_for(positions=3)
         left = [it["sk"]["S"] for it in stored("VENDOR#")]
         assert (any("segment" in sk for sk in left), len(left) > 100) == (False, True)
-
-    def test_a_failing_deletion_stops_no_other(self, company):
-        first, second = make_project(company, "First"), make_project(company, "Second")
-        for project in (first, second):
-            vendors.decide_vendor(project, "segment", "approved", company.owner.user_id)
-            projects.delete_project(project)
-
-        def broken(call: Any, proceed: Callable[[], Any]) -> Any:
-            if call.operation == "BatchWriteItem" and first.project_id.local in str(call.parameters):
-                raise RuntimeError
-            return proceed()
-
-        with intercepted(table.client, broken):
-            clean_up_failing(1)
-        assert len(stored("VENDOR#")) == 1
-        assert finish_deletions() == 2
 
 
 class TestDuringADeletion:

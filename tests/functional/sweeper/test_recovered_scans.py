@@ -8,19 +8,14 @@ from controlplane.platform.queues import messages, outbox
 from controlplane.platform.queues.messages import ExecuteScan, PrepareScan, Queue
 from controlplane.platform.table import leases
 from controlplane.platform.table.leases import MAX_ATTEMPTS
-from controlplane.platform.table.table import table
-from controlplane.scans import execution, failures, reads, requests
-from controlplane.scans.items import PREVIEW_FINDINGS
+from controlplane.scans import execution, reads, requests
 from tests.functional.sweeper.conftest import NOTHING
 from tests.functional.sweeper.scan_line import ScanLine
 from tests.support.api import Api
-from tests.support.audits import make_request, make_scan, stored_repository
-from tests.support.calls import Call, Proceed, intercepted
-from tests.support.outcomes import Aborted
+from tests.support.audits import make_request, make_scan
 from tests.support.sqs import FakeSqs
-from tests.support.sweeping import swept
 from tests.support.template import resources
-from tests.support.world import World, table_dump
+from tests.support.world import World
 
 RECOVERED = {**NOTHING, "RecoveredScans": 1}
 # The message's retention, plus a day in which an unsent message is sent.
@@ -33,27 +28,6 @@ def line(world: World, api: Api, sqs: FakeSqs, now) -> ScanLine:
 
 
 class TestADeadWorker:
-    @pytest.mark.parametrize("operation", ["get_branch_head", "stream_tarball"])
-    @pytest.mark.parametrize("repeated_by", ["redelivery", "sweep"])
-    def test_is_replaced_until_the_attempts_are_used_up(self, repeated_by, operation, line, now):
-        first = line
-        for deaths in (MAX_ATTEMPTS - 1, MAX_ATTEMPTS):
-            line.sqs.letters.clear()
-            line = ScanLine(first.world, first.api, first.sqs, first._set_clock, now())
-            line.redelivers, line.sweeps = repeated_by != "sweep", repeated_by != "redelivery"
-            line.host.deaths[operation] = deaths
-            assert line.start().status == 202
-            line.run_to_the_end()
-            line.check_end()
-            work = line.work()
-            if deaths < MAX_ATTEMPTS:
-                assert (work["status"], len(line.published())) == ("completed", PREVIEW_FINDINGS), deaths
-                assert work["attempts"] == (deaths + 1 if operation == "stream_tarball" else 1)
-            else:
-                assert (work["status"], work["attempts"]) == ("failed", MAX_ATTEMPTS)
-                assert work["failure"]["code"] in {"ABANDONED", "INTERNAL_ERROR"}
-                assert stored_repository(line.repository).get("previewUsed", False) is False
-
     def test_gets_its_message_resent_once(self, line, sweep, sqs, now):
         scan = make_scan(line.repository, status="running")
         line.forget_unsent()
@@ -96,25 +70,6 @@ class TestADeadWorker:
         reply = api.get(f"/v1/code-audit/scans/{scan.scan_id}", line.world.token(line.company.owner.user_id))
         assert (reply.data["status"], reply.data["failure"]["code"]) == ("failed", "ABANDONED")
         assert (line.active, line.watches()) == (None, 0)
-
-    def test_leaves_its_message_in_the_outbox_if_the_sweep_crashes_too(self, line, sweep, sqs, now):
-        make_scan(line.repository, status="running")
-        line.forget_unsent()
-        now.advance(601)
-
-        def dies(call: Call, proceed: Proceed) -> None:
-            answer = proceed()
-            if call.operation == "TransactWriteItems":
-                raise Aborted
-            return answer
-
-        with intercepted(table.client, dies), pytest.raises(Aborted):
-            swept(failures.recover_scans)
-        assert sqs.letters == []
-        assert len(line.unsent) == 1
-        now.advance(61)
-        assert sweep() == {**NOTHING, "ResentMessages": 1}
-        assert len(sqs.letters) == 1
 
 
 class TestAScanThatWaits:
@@ -187,14 +142,3 @@ class TestAMessageAtItsLastDelivery:
         self.deliver_last(line, scan.scan_id)
         assert len(line.dead_letters()) == 1
         assert (line.work()["status"], line.active) == ("failed", None)
-
-
-def test_an_ended_scan_leaves_nothing_to_sweep(line, sweep, now):
-    line.start()
-    line.run_to_the_end()
-    line.check_end()
-    sweep()  # sets the expiry of earlier scans' findings
-    now.advance(601)
-    before = table_dump()
-    assert sweep() == NOTHING
-    assert table_dump() == before

@@ -8,8 +8,7 @@ from controlplane.notify.webhooks import TIMEOUT, Attempt
 from controlplane.platform.core.ids import EventId
 from controlplane.platform.queues import messages
 from controlplane.platform.table import keys
-from controlplane.platform.table.leases import Held
-from controlplane.platform.table.table import Delete, Update, table
+from controlplane.platform.table.table import Delete, table
 from tests.support.endpoints import FAILED, begin, delivered, endpoint
 from tests.support.table import PREPARED
 
@@ -42,13 +41,7 @@ def test_an_endpoint_rests_longer_after_each_timeout_until_it_answers(company, n
     assert webhooks.get_webhook(webhook.webhook_id) == webhook
 
 
-def test_a_slow_failure_counts_as_slow_and_an_endpoint_that_is_enabled_again_rests_no_more(company):
-    webhook = endpoint(company)
-    for _ in range(3):
-        attempt(company, webhook, FAILED._replace(milliseconds=2_001))
-    with pytest.raises(EndpointBusy) as busy:
-        attempt(company, webhook, SUCCEEDED)
-    assert busy.value.seconds == 60
+def test_an_endpoint_that_is_enabled_again_rests_no_more(company):
     timed_out = endpoint(company)
     attempt(company, timed_out, TIMED_OUT)
     for status in ("disabled", "enabled"):
@@ -63,17 +56,6 @@ def test_an_endpoint_is_disabled_by_a_failure_a_day_after_the_first(seconds, sta
     now.advance(seconds)
     attempt(company, webhook, FAILED)
     assert webhooks.get_webhook(webhook.webhook_id).status == status
-
-
-def test_an_attempt_waits_until_another_workers_lease_ends(company, now):
-    delivery = delivered(company)
-    begin(delivery)
-    now.advance(webhook_deliveries.LEASE_SECONDS - 1)
-    with pytest.raises(Held) as held:
-        begin(delivery)
-    assert held.value.seconds == 1
-    now.advance(1)
-    begin(delivery)
 
 
 def test_the_latest_20_attempts_are_kept(company):
@@ -115,30 +97,6 @@ def test_the_slot_of_another_delivery_stays_taken_after_a_late_attempt(company, 
     assert other.slot == late.slot
     finish(late)
     assert webhooks.get_webhook(late.webhook.webhook_id).slots[late.slot] == other.until
-
-
-@pytest.mark.parametrize(
-    ("name", "value", "status"), [("failingSince", 1_772_600_767, "enabled"), ("status", "disabled", "disabled")]
-)
-def test_an_endpoint_that_recovered_or_was_disabled_isnt_disabled_by_a_late_attempt(name, value, status, company):
-    delivery = delivered(company)
-    key = webhooks.get_webhook(delivery.webhook_id).key
-    table.update(Update(key, "SET #failingSince = :then", None, {"then": 1}), PREPARED)
-    begun = begin(delivery)
-    table.update(Update(key, f"SET #{name} = :value", None, {"value": value}), PREPARED)
-    assert finish(begun) == []
-    after = webhooks.get_webhook(delivery.webhook_id)
-    assert (after.status, after.disabled_reason) == (status, None)
-
-
-def test_a_replay_of_a_delivery_that_changed_since_it_was_read_follows_its_last_attempt(company):
-    delivery, owner = delivered(company), company.owner.user_id
-    webhook, event_id = webhooks.get_webhook(delivery.webhook_id), delivery.event_id
-    for end in (lambda: webhook_deliveries._give_up(delivery, "disabled"), lambda: finish(begin(delivery))):
-        seen = webhook_deliveries.get_delivery(webhook.webhook_id, event_id)
-        end()
-        replayed, message = webhook_deliveries.replay_delivery(webhook, event_id, owner, seen)
-        assert (replayed, message.message["attempt"]) == (stored(delivery), replayed.attempts + 1)
 
 
 def test_an_event_of_another_organization_is_unknown(company, world):

@@ -12,7 +12,7 @@ from tests.support.each import each
 from tests.support.sqs import FakeSqs, SqsMessage
 from website_audits import app
 
-QUEUE, INTAKE = Queue.WEBSITE_AUDITS, Queue.FINDING_INTAKE.url
+QUEUE, INTAKE = Queue.WEBSITE_AUDITS, Queue.AUDIT_REPORTS.url
 OWN = "3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"
 MESSAGE = RunAudit(
     run_id=f"run_{OWN}",
@@ -77,35 +77,33 @@ def reports(sqs: FakeSqs) -> list[dict[str, Any]]:
 
 
 class TestReport:
-    def test_the_report_has_what_the_intake_checks(self, sqs: FakeSqs, stub: Stub):
+    def test_the_report_has_what_the_intake_checks(self, sqs, stub):
         deliver(sqs, send(sqs))
         sent = MESSAGE.model_dump(by_alias=True)
         named = {name: sent[name] for name in ("runId", "auditId", "projectId", "claim")}
         assert reports(sqs) == [REPORT | named | {"proof": "file"}]
         assert sqs.at(QUEUE.url) == []
 
-    def test_the_audit_and_the_proof_are_of_the_messages_website(self, sqs: FakeSqs, stub: Stub):
+    def test_the_audit_and_the_proof_are_of_the_messages_website(self, sqs, stub):
         deliver(sqs, send(sqs))
         audit, proof = stub.asked
         assert audit["url"] == MESSAGE.url
         assert (proof["token"], proof["brand"], proof["consent_url"]) == ("a token", "assent", MESSAGE.consent_url)
         assert audit["network"] == proof["network"]
 
-    def test_a_repeated_message_makes_a_report_of_its_own_which_the_intake_ignores(self, sqs: FakeSqs, stub: Stub):
+    def test_a_repeated_message_makes_a_report_of_its_own_which_the_intake_ignores(self, sqs, stub):
         for _ in range(2):
             deliver(sqs, send(sqs))
         first, second = reports(sqs)
         assert first == second
 
-    def test_a_batch_without_messages_does_nothing(self, sqs: FakeSqs, stub: Stub):
+    def test_a_batch_without_messages_does_nothing(self, sqs, stub):
         assert app.handler({"Records": []}, None) == {"batchItemFailures": []}
         assert stub.asked == reports(sqs) == []
 
 
 class TestFailure:
-    def test_a_failed_audit_is_repeated_after_a_minute_and_then_a_dead_letter(
-        self, sqs: FakeSqs, stub: Stub, caplog: pytest.LogCaptureFixture
-    ):
+    def test_a_failed_audit_is_repeated_after_a_minute_and_then_a_dead_letter(self, sqs, stub, caplog):
         stub.error = RuntimeError("no memory at https://shop.example.com/")
         letter = send(sqs)
         for _ in range(MAX_RECEIVES):
@@ -117,14 +115,14 @@ class TestFailure:
         assert [it.body for it in sqs.at(QUEUE.dead_letters_url)] == [letter.body]
         assert reports(sqs) == []
 
-    def test_a_report_that_cant_be_sent_fails_the_delivery(self, sqs: FakeSqs, stub: Stub):
+    def test_a_report_that_cant_be_sent_fails_the_delivery(self, sqs, stub):
         letter = send(sqs)
         sqs.broken = True
         deliver(sqs, letter)
         assert sqs.at(QUEUE.url) == [letter]
 
     @each("changes", [{"version": 2}, {"kind": "another"}], ids=["version", "kind"])
-    def test_a_message_of_a_newer_release_waits(self, sqs: FakeSqs, stub: Stub, changes: dict[str, Any]):
+    def test_a_message_of_a_newer_release_waits(self, sqs, stub, changes):
         letter = send(sqs, **changes)
         deliver(sqs, letter)
         assert stub.asked == []

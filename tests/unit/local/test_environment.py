@@ -1,9 +1,6 @@
 """A local run's memory, and its environment, in which nothing is left that could direct a call to AWS."""
 
 import json
-from pathlib import Path
-
-import pytest
 
 from local import checkout, environment
 from local.checkout import Memory
@@ -41,7 +38,7 @@ def test_the_front_door_has_a_new_secret_for_each_run_unless_it_is_off(monkeypat
     assert "FRONT_DOOR_SECRET" not in variables()
 
 
-def test_what_another_version_of_the_checkout_remembered_is_ignored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_what_another_version_of_the_checkout_remembered_is_ignored(tmp_path, monkeypatch):
     monkeypatch.setattr(checkout, "_MEMORY", tmp_path / "stack.json")
     stored = {"ministack_port": checkout.free_port(), "signing_secret": "gone", "deployed": "digest"}
     (tmp_path / "stack.json").write_text(json.dumps(stored))

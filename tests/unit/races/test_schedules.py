@@ -1,4 +1,4 @@
-"""The scheduler finds every order, detects the races of the wrong cap, and accepts the right one."""
+"""The scheduler finds every order, detects a planted race and names its order, and reports what it can't repeat."""
 
 import threading
 from collections.abc import Callable
@@ -6,148 +6,136 @@ from typing import Any
 
 import pytest
 
-from tests.races import schedules, starts
+from tests.races import schedules
 from tests.races.orders import NotRepeatable
 from tests.races.schedules import NoRace, Race, Stuck, explore
 from tests.support.calls import touch_outside
 from tests.support.outcomes import Outcome
-from tests.unit.races.cap import CAP, Cap
+from tests.unit.races.test_orders import P_A, P_B, Q_A, Client, Item, call_of
 
 
-def write(client: Any, table: str, times: int, name: str = "SHARED") -> Callable[[], None]:
+@pytest.fixture
+def client() -> Client:
+    return Client()
+
+
+def make(client: Client, kind: str, item: Item = P_A) -> Any:
+    call = call_of((kind, item, item), 1)
+    return client.call(call.operation, call.parameters)
+
+
+def write(client: Client, times: int, item: Item = P_A) -> Callable[[], None]:
     """Returns an act that writes an item this many times."""
 
     def act() -> None:
         for _ in range(times):
-            client.put_item(TableName=table, Item={"pk": {"S": "RACE"}, "sk": {"S": name}})
+            make(client, "put", item)
 
     return act
 
 
-def race_of_creates(client: Any, table: str, create: Callable[[Cap], bool], creators: int) -> Race:
-    """Returns a race to create keys for an owner who has 49."""
-    cap = Cap(client, starts.begin(lambda: table))
-    cap.fill(CAP - 1)
-
-    def check(outcomes: list[Outcome]) -> None:
-        assert cap.stored() <= CAP
-        assert [outcome.get() for outcome in outcomes].count(True) == 1
-
-    return Race([lambda: create(cap)] * creators, check)
+def orders_of(client: Client, *acts: Callable[[], Any], **options: Any) -> int:
+    """Explores the acts without checks, and returns the number of orders."""
+    return explore(client, lambda: Race(acts, lambda _: None), **options)
 
 
 class TestOrders:
-    def test_two_acts_of_three_and_two_calls_have_ten_orders(self, client, engine_table):
-        acts = [write(client, engine_table, 3), write(client, engine_table, 2)]
-        assert explore(client, lambda: Race(acts, lambda outcomes: None)) == 10
-
-    def test_acts_that_share_nothing_have_one_order(self, client, engine_table):
-        acts = [write(client, engine_table, 3, f"OWN{number}") for number in range(3)]
-        assert explore(client, lambda: Race(acts, lambda outcomes: None), least=1) == 1
+    def test_only_acts_that_share_something_race(self, client):
+        assert orders_of(client, write(client, 3), write(client, 2)) == 10
+        apart = [write(client, 3, item) for item in (P_A, P_B, Q_A)]
+        assert orders_of(client, *apart, least=1) == 1
         with pytest.raises(NoRace):
-            explore(client, lambda: Race(acts, lambda outcomes: None))
+            orders_of(client, *apart)
 
-    def test_what_acts_do_outside_the_table_has_every_order(self, client, engine_table):
+    def test_what_acts_do_outside_the_table_has_every_order(self, client):
         seen: list[str] = []
+        orders: set[str] = set()
 
-        def act(name: str) -> None:
+        def act(name: str, item: Item) -> None:
             for _ in range(2):
-                write(client, engine_table, 1, name)()
+                make(client, "put", item)
                 touch_outside()
                 seen.append(name)
 
         def scenario() -> Race:
             seen.clear()
-            return Race([lambda: act("a"), lambda: act("b")], lambda outcomes: orders.add("".join(seen)))
+            return Race([lambda: act("a", P_A), lambda: act("b", P_B)], lambda _: orders.add("".join(seen)))
 
-        orders: set[str] = set()
         assert explore(client, scenario) == 6
         assert orders == {"aabb", "abab", "abba", "baab", "baba", "bbaa"}
 
-    def test_excluded_calls_run_with_the_preceding_call(self, client, engine_table):
+    def test_excluded_calls_run_with_the_preceding_call(self, client):
         def act() -> None:
-            cap.fill(0)
-            cap.create()
-            cap.stored()
+            for kind in ("put", "put if absent", "query"):
+                make(client, kind)
 
-        cap = Cap(client, engine_table)
-        race = Race([act, act], lambda outcomes: None)
-        explored = explore(client, lambda: race, yields_at=lambda call: call.operation == "TransactWriteItems")
-        assert explored == 2
+        assert orders_of(client, act, act, yields_at=lambda call: call.operation == "TransactWriteItems") == 2
 
-    def test_an_exception_of_an_act_is_its_outcome(self, client, engine_table):
+    def test_an_exception_of_an_act_is_its_outcome(self, client):
         seen: list[Outcome] = []
-
-        def fail() -> None:
-            raise ValueError("no")
-
-        explore(client, lambda: Race([write(client, engine_table, 1), fail], seen.extend), least=1)
+        explore(client, lambda: Race([write(client, 1), lambda: int("x")], seen.extend), least=1)
         assert [type(outcome.error) for outcome in seen] == [type(None), ValueError]
+        assert "call" not in client.__dict__
 
-    def test_a_call_from_an_unknown_thread_is_refused(self, client, engine_table):
+
+class TestReports:
+    def test_a_call_from_an_unknown_thread_is_refused(self, client):
         outcomes: list[Outcome] = []
 
         def stray() -> None:
-            thread = threading.Thread(
-                target=lambda: outcomes.append(Outcome.of(write(client, engine_table, 1))), daemon=True
-            )
+            thread = threading.Thread(target=lambda: outcomes.append(Outcome.of(write(client, 1))), daemon=True)
             thread.start()
             thread.join()
 
-        explore(client, lambda: Race([stray], lambda _: None), least=1)
+        orders_of(client, stray, least=1)
         assert "no act owns" in str(outcomes[0].error)
 
-    def test_an_act_that_behaves_differently_is_reported(self, client, engine_table):
-        lengths = iter([2, 1])
+    @pytest.mark.parametrize("made", [[P_A], [P_B, P_A]], ids=["fewer calls", "another item"])
+    def test_an_act_that_isnt_repeatable_is_reported(self, client, made):
+        runs = iter([[P_A, P_A], made])
 
         def fickle() -> None:
-            write(client, engine_table, next(lengths))()
+            for item in next(runs):
+                make(client, "put", item)
 
         with pytest.raises(NotRepeatable):
-            explore(client, lambda: Race([fickle, write(client, engine_table, 2)], lambda _: None))
+            orders_of(client, fickle, write(client, 2))
 
-    def test_an_act_that_touches_something_else_is_reported(self, client, engine_table):
-        names = iter(["SHARED", "OTHER"])
-
-        def fickle() -> None:
-            write(client, engine_table, 1, next(names))()
-            write(client, engine_table, 1)()
-
-        with pytest.raises(NotRepeatable):
-            explore(client, lambda: Race([fickle, write(client, engine_table, 2)], lambda _: None))
-
-    def test_an_act_that_waits_for_another_act_is_reported(self, client, engine_table, monkeypatch):
+    def test_an_act_that_waits_for_another_act_is_reported(self, client, monkeypatch):
         monkeypatch.setattr(schedules, "_STUCK_SECONDS", 0.2)
         lock = threading.Lock()
 
         def locked() -> None:
             with lock:
-                write(client, engine_table, 1)()
+                make(client, "put")
 
         with pytest.raises(Stuck):
-            explore(client, lambda: Race([locked, locked], lambda _: None))
-
-    def test_the_client_is_restored_afterward(self, client, engine_table):
-        explore(client, lambda: Race([write(client, engine_table, 1)], lambda _: None), least=1)
-        assert "call" not in client.__dict__
+            orders_of(client, locked, locked)
 
 
 class TestTwin:
-    def test_the_correct_counter_passes_in_every_order(self, client, engine_table):
-        assert explore(client, lambda: race_of_creates(client, engine_table, Cap.create, 3)) == 6
+    """Acts take an item that only one may have: in one conditional write, or wrongly, after looking."""
 
-    def test_the_incorrect_counter_is_caught_and_the_order_named(self, client, engine_table, monkeypatch):
+    def taking(self, client: Client, acts: int, take: Callable[[], bool]) -> Race:
+        client.state.clear()
+        return Race([take] * acts, lambda outcomes: self.check([outcome.get() for outcome in outcomes]))
+
+    def check(self, taken: list[bool]) -> None:
+        assert taken.count(True) == 1
+
+    def test_the_correct_write_passes_in_every_order(self, client):
+        assert explore(client, lambda: self.taking(client, 3, lambda: make(client, "put if absent"))) == 6
+
+    def test_the_incorrect_write_is_caught_and_the_order_named(self, client, monkeypatch):
         def scenario() -> Race:
-            return race_of_creates(client, engine_table, Cap.create_by_count, 2)
+            return self.taking(client, 2, lambda: make(client, "get") is None and make(client, "put") is None)
 
         with pytest.raises(AssertionError) as caught:
             explore(client, scenario)
         order = caught.value.__notes__[-1].partition("REPLAY_SCHEDULE=")[2].partition("\n")[0]
         assert order in {"0101", "0110", "1001", "1010"}
-
         monkeypatch.setenv("REPLAY_SCHEDULE", order)
         with pytest.raises(AssertionError):
             explore(client, scenario)
-
         monkeypatch.setenv("REPLAY_SCHEDULE", "0011")
         explore(client, scenario)

@@ -15,9 +15,7 @@ import pytest
 import openassent
 from cli.tests.support.documented_service import DocumentedService
 from cli.tests.support.shell import COMMAND, commands, is_group
-from scripts.openapi.texts import DOCUMENT
 from scripts.reference import calls
-from scripts.reference.samples import Samples
 from tests.support.documented import documented_operations, samples
 from tests.support.each import each
 
@@ -33,7 +31,7 @@ OTHER_VALUES = {"all"}
 
 
 @pytest.fixture(autouse=True)
-def _no_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+def _no_settings(monkeypatch):
     for name in [name for name in os.environ if name.startswith("ASSENT_")]:
         monkeypatch.delenv(name)
 
@@ -72,7 +70,7 @@ class TestCommands:
         assert {*calls.COMMANDS} < {*OPERATIONS}
 
     @each("name", COMMANDS)
-    def test_has_the_values_of_the_request(self, name: str):
+    def test_has_the_values_of_the_request(self, name):
         values = {value.partition("=")[2] or value for value in parsed(COMMANDS[name]) - OTHER_VALUES}
         sent = FORMS[name]["curl"].replace("\n", "")
         if COMMANDS[name].startswith("assent api "):
@@ -97,13 +95,3 @@ class TestPrograms:
         assert {name for name, operation in OPERATIONS.items() if "deprecated" in operation.content} == {
             *calls.SUCCESSORS
         }
-
-
-def test_other_documents_have_requests_only():
-    node = {"operationId": "getThing", "responses": {}}
-    assert [it["label"] for it in calls.samples("get", "/things", node, Samples({}))] == ["curl"]
-
-
-def test_the_page_shows_all_three_and_the_published_document_none():
-    assert "x-codeSamples" not in DOCUMENT.read_text(encoding="utf-8")
-    assert {(*forms,) for forms in FORMS.values()} == {("curl", "Command line", "Python")}

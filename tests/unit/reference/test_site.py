@@ -3,9 +3,6 @@
 import json
 import re
 
-import pytest
-
-from scripts.openapi.texts import DOCUMENT
 from scripts.reference import __main__ as program
 from scripts.reference.site import build
 
@@ -23,22 +20,7 @@ SMALL = {
 }
 
 
-@pytest.fixture(scope="module")
-def files() -> dict[str, str]:
-    return build(DOCUMENT.read_text(encoding="utf-8"))
-
-
 class TestFiles:
-    def test_the_files_are_reproducible(self, files):
-        assert build(DOCUMENT.read_text(encoding="utf-8")) == files
-
-    def test_the_files_of_the_smallest_document_are_complete(self):
-        files_by_name = build(json.dumps(SMALL))
-        assert "A control plane" in files_by_name["index.html"]
-        assert files_by_name["getThing.md"].startswith("# Get a thing\n\n`GET /v1/things`\n\nOne thing.\n")
-        assert "> Things, and no more." in files_by_name["llms.txt"]
-        assert files_by_name["openapi.json"] == json.dumps(SMALL)
-
     def test_assets_are_named_after_their_content(self, tmp_path):
         (tmp_path / "redoc.js").write_text("start();")
         files = build(json.dumps(SMALL), redoc=tmp_path / "redoc.js")

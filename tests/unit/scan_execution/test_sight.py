@@ -10,7 +10,7 @@ class TestSight:
         ("apps/web/a.js", True), ("apps/website/a.js", False), ("a.js", False), ("apps/web/large.js", False),
         ("apps/web/dist/a.js", False), (WHOLE_PROJECT, False),
     ])  # fmt: skip
-    def test_covers_the_root_directory_without_uncertain_files(self, path: str, covered: bool):
+    def test_covers_the_root_directory_without_uncertain_files(self, path, covered):
         sight = Sight("prj", "apps/web", {"apps/web/large.js"}, set(), False)
         assert sight.covers(path) is covered
 

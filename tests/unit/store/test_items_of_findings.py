@@ -11,21 +11,8 @@ from controlplane.platform.table.stored import read_map
 _ORGANIZATION, _LOCAL = "3f8k2m9q7r1s5t6v", "01kb2m3n4p5q6r7s8t"
 _PROJECT_ID = f"prj_{_ORGANIZATION}{_LOCAL}"
 
-VENDOR: dict[str, Any] = {
-    "pk": f"ORG#org_{_ORGANIZATION}",
-    "sk": f"VENDOR#{_LOCAL}#segment",
-    "vendorId": "segment",
-    "projectId": _PROJECT_ID,
-    "name": "Segment",
-    "domain": "segment.com",
-    "category": None,
-    "reviewState": "needs_review",
-    "inboxItemId": f"inb_{_ORGANIZATION}01kb2m3n4p5q6r7s8t",
-    "firstSeenAt": "2026-03-04T05:06:07.000Z",
-    "lastSeenAt": "2026-03-05T05:06:07.000Z",
-}
 LISTED: dict[str, Any] = {
-    "itemId": VENDOR["inboxItemId"],
+    "itemId": f"inb_{_ORGANIZATION}{_LOCAL}",
     "title": "New vendor: Segment",
     "summary": None,
     "priority": "P2",

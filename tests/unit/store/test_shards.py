@@ -63,12 +63,5 @@ def test_ids_are_spread_evenly_over_the_shards():
     assert max(found.values()) < 1_250
 
 
-def test_the_shard_of_an_id_never_changes():
-    """Changing the shard would make stored items unreachable."""
-    assert keys.scan_watch("2026-03-04", "spr_" + "0" * 34).pk == "SCANWATCH#12"
-    assert keys.deletion("prj_" + "0" * 34).pk == "DELETIONS#38"
-    assert keys.feedback_report("2026-03-04", "7" * 18).pk == "FEEDBACK#2026-03-04#16"
-
-
 def test_the_time_of_a_watch_follows_from_the_id():
     assert ids.created_at(ids.local_at(1_772_600_767.123) + "0" * 8) == 1_772_600_767.123

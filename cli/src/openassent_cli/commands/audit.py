@@ -133,7 +133,8 @@ def start(
         if schedule and not audit.proof and not invocation().json:
             _explain_proof(audit.ownership)
         if not (wait or fail_on):
-            done(run, f"The run is {run.status}. Follow it with `assent audit show {run.run_id}`.")
+            follow = f"assent audit show {run.run_id} --project {run.project_id}"
+            done(run, f"The run is {run.status}. Follow it with `{follow}`.")
             return
         with WaitProgress("Auditing"):
             report = client.audits.wait(run, timeout=timeout)

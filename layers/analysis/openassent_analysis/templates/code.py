@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Final
 
 from openassent_analysis.templates.markup import Markup
+from openassent_analysis.templates.scriptlets import CAPTCHA, CAPTCHA_SCRIPT
 
 _ENQUEUE: Final = re.compile(
     r"""\s{0,99}+\(\s{0,99}+["'][^"'\n]{0,100}+["']\s*+,\s*+(?:\w{1,40}\(\s*+)?["']((?:https?:)?//[^"'\s<>]{4,300}+)["']"""
@@ -19,7 +20,7 @@ _SHOWS: Final = re.compile(r"<\?(?:php)?+\s++(?:echo|print|e|_e|esc_\w++|bloginf
 _WRITES: Final = re.compile(r"<(?:script|iframe|noscript|img)\b", re.IGNORECASE)
 _LOADS: Final = re.compile(
     r"<(?:script|iframe|noscript|img|link)\b|(?:enqueue|register|inline)_script|_add_js\b"
-    r"|->(?:add|append|prepend|register|script)|::script",
+    r"|->(?:add|append|prepend|register|script)|::script|captcha|ScriptTagJsApi",
     re.IGNORECASE,
 )
 
@@ -36,6 +37,7 @@ _TOKEN: Final = re.compile(
     r"""|\bfunction\s++&?+(?P<function>[A-Za-z_]\w*+)(?=\s{0,9}\()"""
     r"""|(?P<adds>(?<![\w$>])(?:drupal|backdrop)_add_js|(?:(?<=->)|(?<=::))(?:addScript|add_js|addJs|registerJsFile|registerScriptFile"""
     r"""|appendFile|prependFile|script))(?=\s{0,4}\(\s{0,20}["'](?:https?:)?//)"""
+    rf"""|(?P<captcha>{CAPTCHA})"""
 )
 # The end is optional, so that a string without one is read only once.
 _STRINGS: Final = {
@@ -122,6 +124,9 @@ class _Block:
             elif found["adds"]:
                 self._before_body()
                 self._add(_ADDS, found.start())
+            elif found["captcha"]:
+                self._markup.blank(self._at)
+                self._markup.insert(CAPTCHA_SCRIPT, found.start())
             elif found["word"]:
                 self._word(written, found.start())
             elif found["function"]:

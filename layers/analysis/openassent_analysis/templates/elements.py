@@ -49,6 +49,12 @@ class Elements(Reader):
         inner = text[start + 2 : end]
         if helper := scriptlets.HELPER.search(inner):
             return self._insert(start, end + 2, scriptlets.element_of(helper))
+        if script := scriptlets.SCRIPT_BLOCK.match(inner):
+            self._markup.open("end", None, end + 2, subject=scriptlets.SCRIPT)
+            return self._insert(start, end + 2, scriptlets.script_of(script))
+        if self._markup.subject == scriptlets.SCRIPT and inner.strip(" \n-") == "end":
+            self._markup.close(start, "end")
+            return self._insert(start, end + 2, "</script>")
         self._markup.copy(start)
         if self._dialect.kind in _WITH_WORDS or ("{" not in inner and "}" not in inner and "(" not in inner):
             scriptlets.read_words(self._markup, inner.lstrip("=-:~"), start, end + 2)

@@ -151,6 +151,9 @@ class _Reader:
 
     def _output(self, line: _Line, start: int) -> None:
         markup = self._markup
+        if script := scriptlets.SCRIPT_BLOCK.match(self._text[start : line.end]):
+            self._script(line, line.end, scriptlets.script_of(script), "|'" if self._language == "slim" else "")
+            return
         markup.blank(start)
         if self._language != "pug":
             scriptlets.read_modifier(markup, self._text[start : line.end].strip(), line.start, line.end)
@@ -255,11 +258,11 @@ class _Reader:
         self._copy_body(line, drop="|'" if self._language == "slim" else "|")
         markup.insert("</script>")
 
-    def _script(self, line: _Line, end: int) -> None:
+    def _script(self, line: _Line, end: int, tag: str = "<script>", drop: str = "") -> None:
         self._markup.blank(end - 1)
-        self._markup.insert("<script>", line.content)
+        self._markup.insert(tag, line.content)
         self._markup.blank(end)
-        self._copy_body(line)
+        self._copy_body(line, drop)
         self._markup.insert("</script>")
 
     def _body(self, line: _Line) -> None:

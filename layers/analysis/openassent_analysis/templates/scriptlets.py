@@ -5,12 +5,27 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from openassent_analysis.reading import alternatives, resource
 from openassent_analysis.templates.markup import MAX_TEST, Markup, Test
 
-# Helpers of Rails and Hexo that write a script or a frame with an address of another site.
+# Names of libraries that write reCAPTCHA's script, and that script.
+_CAPTCHAS: Final = "|".join(resource("template-languages")["captchas"].splitlines())
+CAPTCHA: Final = rf"(?=[A-Zhir])(?<![\w.:'\"\\/-])(?<!def )(?<!function )(?:{_CAPTCHAS})"
+CAPTCHA_SCRIPT: Final = '<script src="https://www.google.com/recaptcha/api.js"></script>'
+# Helpers that write a script or a frame with an address of another site: of Rails, Hexo, and these libraries.
 HELPER: Final = re.compile(
     r"""(?:\b(?:javascript_include_tag[\s(]++|js\()|(?P<frame>\bcontent_tag[\s(]++:iframe\b|\btag\.iframe\b)[^;%]{0,300}?"""
     r"""\bsrc(?::|\s?=>)\s{0,4})["'](?P<address>(?:https?:)?//[^"'\s<>]{4,300}+)["']"""
+    rf"""|{CAPTCHA}"""
+)
+# Helpers whose block is a script: of Rails.
+SCRIPT_BLOCK: Final = re.compile(
+    rf"\A\s*+[=~]?\s*+(?:{alternatives(resource('template-languages')['script_blocks'])})(?P<given>[\s(][^\n]{{0,500}})?\bdo\s*+-?\s*+$"
+)
+# What the innermost block has as its subject inside of such a script.
+SCRIPT: Final = "<script>"
+_GIVEN: Final = re.compile(
+    r"""["']?\b(?P<name>[a-zA-Z][\w-]{0,60})["']?(?::|\s?=>)\s{0,4}(?:["'](?P<value>[^"'<>\n]{0,200})["']|(?P<object>\{))"""
 )
 _BLOCK_END: Final = re.compile(r"(?:\bdo(?:\s*+\|[^|]{0,100}+\|)?+|\bfn\b[^\n]{0,60}?->)\s*$")
 # A condition behind a statement: `render 'analytics' if consented?`.
@@ -24,8 +39,22 @@ _ASSIGNED_BLOCK: Final = re.compile(r"=\s*+(?:if|unless|case|begin|cond)\b")
 
 def element_of(helper: re.Match[str]) -> str:
     """Returns the element that a helper writes."""
+    if helper["address"] is None:
+        return CAPTCHA_SCRIPT
     name = "iframe" if helper["frame"] else "script"
     return f'<{name} src="{helper["address"]}"></{name}>'
+
+
+def script_of(helper: re.Match[str]) -> str:
+    """Returns the start tag that a helper with a block writes."""
+    written, prefix = "<script", ""
+    for given in _GIVEN.finditer(helper["given"] or ""):
+        if given["object"]:
+            prefix = f"{given['name']}-"
+        else:
+            name = (prefix + given["name"]).replace("_", "-") if prefix else given["name"]
+            written += f' {name}="{given["value"]}"'
+    return f"{written}>"
 
 
 def read_words(markup: Markup, inner: str, start: int, end: int) -> None:
@@ -92,7 +121,7 @@ _JOINED: Final = re.compile(
     r"""(?<!\\)(["'`])\s{0,200}(?:\+|\.|&|~|<>)(?:[^"'`;{}<>]{1,200}?(?:\+|\.|&|~|<>))?\s{0,200}\1"""
 )
 # Lower-case words of which one is in every text with an element.
-_MARKS: Final = ("<script", "iframe", "javascript_include_tag", "js(", "createelement(", "rack::")
+_MARKS: Final = ("<script", "iframe", "javascript_include_tag", "js(", "createelement(", "rack::", "recaptcha_")
 _LONGEST_SCRIPT: Final = 5_000
 _LONGEST_LINE: Final = 500
 

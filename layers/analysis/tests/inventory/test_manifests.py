@@ -3,7 +3,6 @@
 import json
 import tracemalloc
 from collections.abc import Iterator
-from pathlib import Path
 
 from analysis_testing.in_process import inventory_of
 from openassent_analysis import Limits
@@ -214,7 +213,7 @@ class TestLimits:
         assert listing.truncated
         assert listing.take("package.json", 9) is None
 
-    def test_an_inventory_that_runs_out_of_time_is_truncated(self, tmp_path: Path):
+    def test_an_inventory_that_runs_out_of_time_is_truncated(self, tmp_path):
         listing = Listing()
         listing.take("package.json", 9)
         (tmp_path / "package.json").write_text(json.dumps(POSTHOG))

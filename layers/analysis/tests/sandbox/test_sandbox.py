@@ -67,7 +67,7 @@ def test_every_kind_of_file_can_be_read():
 
 
 class TestConfinement:
-    def test_the_environment_is_empty(self, monkeypatch: pytest.MonkeyPatch):
+    def test_the_environment_is_empty(self, monkeypatch):
         monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "hidden")
         assert lines_of(hostile.COUNTED) == {"environment": 0}
 
@@ -245,7 +245,7 @@ class TestProcesses:
 
 
 class TestAnalysis:
-    def test_finds_the_same_inside_the_sandbox_as_outside(self, tmp_path: Path):
+    def test_finds_the_same_inside_the_sandbox_as_outside(self, tmp_path):
         """Runs every rule's samples, in every language: the filter blocks nothing that the analysis needs."""
         count = 0
         for rule in rules():

@@ -87,12 +87,12 @@ class TestFilter:
 
 
 class TestConfine:
-    def test_confining_fails_on_an_architecture_without_a_table(self, monkeypatch: pytest.MonkeyPatch):
+    def test_confining_fails_on_an_architecture_without_a_table(self, monkeypatch):
         monkeypatch.setattr(platform, "machine", lambda: "riscv64")
         with pytest.raises(seccomp.SeccompUnavailable, match="riscv64"):
             seccomp.confine()
 
-    def test_a_failure_at_startup_is_reported_before_any_file_is_read(self, monkeypatch: pytest.MonkeyPatch):
+    def test_a_failure_at_startup_is_reported_before_any_file_is_read(self, monkeypatch):
         written: list[bytes] = []
         monkeypatch.setattr(child, "_write", written.append)
         monkeypatch.setattr(child, "_limit", lambda _: None)

@@ -29,6 +29,7 @@ from controlplane.platform.core.errors import (
     NotFound,
     PlanRequired,
     RoleRequired,
+    known,
 )
 from controlplane.platform.core.ids import OwnedId, ProjectId
 from controlplane.platform.core.plans import PLANS
@@ -365,9 +366,7 @@ def _resolve_resource(access: Access[Any], resource: Resource, named: str, *, wi
 
     Raises NotFound if either doesn't exist.
     """
-    resource_id = resource.id_type.parse(named)
-    if resource_id is None:
-        raise NotFound
+    resource_id = known(resource.id_type.parse(named), NotFound)
     keys = [resource.key(*resource_id.location)]
     if resource.companion is not None:
         keys.append(resource.companion(resource_id))

@@ -11,7 +11,7 @@ from controlplane.organizations import store as organizations
 from controlplane.people import identities, users
 from controlplane.people.identities import Subject
 from controlplane.people.users import UserItem
-from controlplane.platform.core.errors import Forbidden
+from controlplane.platform.core.errors import Forbidden, known
 from controlplane.platform.core.naming import normalize_email
 from controlplane.platform.table import keys
 from controlplane.platform.table.retry import WriteConflict, retry_on_conflict
@@ -88,10 +88,7 @@ def sign_in(claims: Claims) -> UserItem:
 
 def _get_account(user_id: str) -> UserItem:
     """Returns the account of a known identity. Raises WriteConflict if it was just deleted."""
-    profile = users.find_user(user_id)
-    if profile is None:
-        raise WriteConflict
-    return profile
+    return known(users.find_user(user_id), WriteConflict)
 
 
 def _join(subject: Subject, claims: Claims) -> UserItem:

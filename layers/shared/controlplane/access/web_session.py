@@ -27,6 +27,7 @@ from controlplane.platform.core.errors import (
     Unauthorized,
     UnsupportedMediaType,
 )
+from controlplane.platform.core.ids import OwnedId
 from controlplane.platform.core.roles import RANK, Role
 from controlplane.platform.core.settings import settings
 from controlplane.platform.core.urls import dashboard_base_url
@@ -118,6 +119,10 @@ class WebSession(Caller):
         if self.membership is None:
             raise LookupError("this page isn't an organization's")
         return self.membership
+
+    def own[Id: OwnedId](self, kind: type[Id], text: str, unknown: type[Exception]) -> Id:
+        """Returns the id of an item of the page's organization. Raises `unknown` for any other text."""
+        return kind.parse_own(self.organization.organization_id, text, unknown)
 
     def enter(self, membership: Membership | None, role: Role) -> None:
         """Makes the organization the page's. Raises NotMember, RoleRequired."""

@@ -7,6 +7,7 @@ from typing import Any
 from controlplane.api_keys.items import ApiKeyItem, PreviousSecret, Restrictions
 from controlplane.api_keys.store import UnknownKey, list_keys, unchanged, write
 from controlplane.platform.core.actions import Action
+from controlplane.platform.core.errors import known
 from controlplane.platform.core.ids import KeyId
 from controlplane.platform.core.plans import API_KEYS_PER_ORGANIZATION
 from controlplane.platform.table import keys
@@ -124,10 +125,7 @@ def _successor_of(rolled: KeyId) -> tuple[ApiKeyItem, PreviousSecret]:
 
 
 def _get(key_id: KeyId) -> ApiKeyItem:
-    item = table.get(keys.api_key(*key_id.location))
-    if item is None:
-        raise UnknownKey
-    return ApiKeyItem.from_item(item)
+    return ApiKeyItem.from_item(known(table.get(keys.api_key(*key_id.location)), UnknownKey))
 
 
 def _shortened(key: ApiKeyItem) -> PreviousSecret | None:

@@ -12,10 +12,9 @@ from dataclasses import replace
 from typing import Any
 
 from controlplane.api_keys.items import ApiKeyItem
-from controlplane.api_keys.store import UnknownKey
 from controlplane.platform.core import clock
 from controlplane.platform.core.errors import InvalidPayload
-from controlplane.platform.core.ids import KeyId, ProjectId
+from controlplane.platform.core.ids import ProjectId
 from controlplane.platform.core.scopes import API_KEY_SCOPES
 from controlplane.platform.table import keys
 from controlplane.platform.table.table import QueryPage, table
@@ -33,14 +32,6 @@ type Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 _NETWORK = re.compile(r"[0-9A-Fa-f:.]{2,45}(?:/[0-9]{1,3})?")
 _MAPPED_BITS = 96
-
-
-def own_key(organization_id: str, key_id: str) -> KeyId:
-    """Returns the ID of a key of the organization. Raises UnknownKey, also for text that isn't the ID of a key."""
-    parsed = KeyId.parse(key_id)
-    if parsed is None or parsed.organization_id != organization_id:
-        raise UnknownKey
-    return parsed
 
 
 def read_scopes(texts: Iterable[str]) -> tuple[str, ...]:

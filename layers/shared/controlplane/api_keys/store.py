@@ -130,12 +130,8 @@ def write(record: Recorded, admin_id: str | None, extra_legs: Mapping[str, Leg],
     """Writes the extra legs, a check of the admin's role, and the legs. Raises RoleRequired, LegFailed."""
     if admin_id is not None:
         extra_legs = {**extra_legs, "caller": organizations.role_check(admin_id, record.organization_id, "admin")}
-    try:
-        table.transact({**extra_legs, **legs}, record)
-    except LegFailed as failure:
-        if failure.leg == "caller":
-            raise RoleRequired from None  # the role was lost after the request was authorized
-        raise
+    # The role may be lost after the request was authorized.
+    table.transact({**extra_legs, **legs}, record, {"caller": RoleRequired})
 
 
 def _creation(key: ApiKeyItem) -> Recorded:

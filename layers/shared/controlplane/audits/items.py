@@ -49,13 +49,6 @@ class LatestRun(NamedTuple):
     at: str
 
 
-class RunsOn(NamedTuple):
-    """The number of runs that people started on a day."""
-
-    day: str
-    started: int
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditItem(StoredItem):
     """An audit of a website.
@@ -78,7 +71,6 @@ class AuditItem(StoredItem):
     active_run_id: Annotated[RunId | None, SPARSE] = None
     findings: Annotated[tuple[str, ...], SPARSE] = ()
     vendors: Annotated[tuple[str, ...] | None, SPARSE] = None
-    runs_on: Annotated[RunsOn | None, SPARSE] = None
 
     @property
     def key(self) -> Key:

@@ -27,7 +27,7 @@ from controlplane.platform.table.table import (
     table,
 )
 
-_LOST = Reason("lost", "The run did not come to an end. Start another one.")
+_LOST = Reason("lost", "The run has no report after three hours, or its audit was deleted.")
 
 
 def start_due(run: SweepRun) -> None:

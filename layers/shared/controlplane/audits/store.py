@@ -1,15 +1,15 @@
 """Creates, changes, deletes, and lists audits, and starts their runs.
 
-A run starts with its message in the same transaction. An audit has at most one active run, and its item names it.
+A run starts with its message in the same transaction. An audit has at most one active run, and its item names it. The
+runs that people start are counted by website, in all projects of the organization, so no deletion resets the count.
 """
 
 import secrets
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
-from controlplane.audits.items import AuditItem, RunItem, RunsOn, Trigger, UnknownAudit
+from controlplane.audits.items import AuditItem, RunItem, Trigger, UnknownAudit
 from controlplane.organizations.store import admin_check
 from controlplane.platform.core import clock, ids
 from controlplane.platform.core.actions import Action
@@ -22,14 +22,16 @@ from controlplane.platform.queues.messages import Queue, RunAudit
 from controlplane.platform.queues.outbox import Entry
 from controlplane.platform.table import keys
 from controlplane.platform.table.retry import WriteConflict, retry_on_conflict
-from controlplane.platform.table.stored import to_map
 from controlplane.platform.table.table import Delete, Leg, LegFailed, Put, QueryPage, Recorded, Update, table
 from controlplane.projects.changes import UnknownWebsite, change_until_written
-from controlplane.projects.items import AUDITABLE_KIND, ProjectItem
+from controlplane.projects.items import AUDITABLE_KIND, ProjectItem, WebsiteItem
 from controlplane.projects.store import MAX_AUDITS, audit_deletions
 
 MAX_AUDITS_PER_WEBSITE = 5
 RUNS_PER_DAY = 6
+# A count isn't read after its day, in UTC.
+_COUNTED_DAYS = 2
+_STARTS = "starts"
 
 
 class NotAuditable(Conflict):
@@ -47,6 +49,14 @@ class AuditLimitReached(Conflict):
         super().__init__(details={"reason": "audit_limit"})
 
 
+class AlreadyAudited(Conflict):
+    message = "The website has an audit. Start a run of it."
+
+    def __init__(self, audit_id: str) -> None:
+        super().__init__(details={"reason": "already_audited", "auditId": audit_id})
+        self.audit_id = audit_id
+
+
 class RunInProgress(Conflict):
     message = "A run of this audit is in progress. Wait until it ends."
 
@@ -55,7 +65,9 @@ class RunInProgress(Conflict):
 
 
 class DailyRunsUsed(RateLimited):
-    message = f"{RUNS_PER_DAY} runs a day can be started. Start the next one after the time in Retry-After."
+    message = (
+        f"{RUNS_PER_DAY} runs of a website can be started a day. Start the next one after the time in Retry-After."
+    )
 
     def __init__(self) -> None:
         now = datetime.fromtimestamp(clock.now(), UTC)
@@ -86,42 +98,75 @@ def get_audit(project_id: ProjectId, audit_id: str) -> AuditItem:
 
 
 def create_audit(
-    project: ProjectItem, website_id: str, schedule: Schedule | None, extra_legs: Mapping[str, Leg] | None = None
+    project: ProjectItem,
+    website_id: str,
+    schedule: Schedule | None,
+    extra_legs: Mapping[str, Leg] | None = None,
+    *,
+    starts: bool = False,
 ) -> AuditItem:
     """Creates an audit of the website: at most 5 per website and 40 per project.
 
-    Raises UnknownProject, UnknownWebsite, NotAuditable, AuditLimitReached.
+    starts: the website must have no audit, and the first run, which `active_run_id` names, starts with the audit, or
+    neither. Raises UnknownProject, UnknownWebsite, NotAuditable, AuditLimitReached, AlreadyAudited, DailyRunsUsed.
     """
-    audit_id, token, consent = ids.within(ids.AUDIT), secrets.token_hex(16), project.consent
+    audit_id, token = ids.within(ids.AUDIT), secrets.token_hex(16)
     created: AuditItem | None = None
+    sent: tuple[Entry, ...] = ()
 
     def with_audit(before: ProjectItem) -> tuple[ProjectItem, Mapping[str, Leg]]:
-        nonlocal created
-        website = before.find_website(website_id)
-        if website is None:
-            raise UnknownWebsite
-        if website.kind != AUDITABLE_KIND:
-            raise NotAuditable(website.kind)
-        if len(website.audits) >= MAX_AUDITS_PER_WEBSITE or before.audit_count >= MAX_AUDITS:
-            raise AuditLimitReached
-        created = AuditItem(
-            audit_id=audit_id,
-            project_id=before.project_id,
-            website_id=website_id,
-            url=f"https://{website.origin}/",
-            schedule=schedule,
-            token=token,
-            created_at=clock.timestamp(),
-            consent_url=consent_backend_url(before.region, consent.instance_id) if consent else None,
-        )
+        nonlocal created, sent
+        website = _auditable(before, website_id)
+        if starts and website.audits:
+            raise AlreadyAudited(website.audits[0])
+        audit = created = _new_audit(before, website, audit_id, token, schedule)
+        legs: dict[str, Leg] = {**(extra_legs or {}), **audit.schedule_legs()}
+        if starts:
+            run = new_run(audit, "manual")
+            created = replace(audit, active_run_id=run.run_id)
+            of_run, message, record = _run_legs(audit, run)
+            legs, sent = {**legs, **of_run, **_count_start(audit), "run's entry": record.leg()}, (message,)
         after = before.with_website(website._replace(audits=(*website.audits, audit_id)))
-        legs = {**(extra_legs or {}), "audit": Put(created.to_item()), **created.schedule_legs()}
-        return after.with_new_version(), legs
+        return after.with_new_version(), {**legs, "audit": Put(created.to_item())}
 
-    change_until_written(project, Action.AUDIT_CREATE, with_audit)
+    def refuse(failed_leg: str) -> bool:
+        if failed_leg == _STARTS:
+            raise DailyRunsUsed
+        return False
+
+    change_until_written(project, Action.AUDIT_CREATE, with_audit, refuse)
+    messages.dispatch(*sent)
     if created is None:
         raise LookupError("the change wasn't made")
     return created
+
+
+def _auditable(project: ProjectItem, website_id: str) -> WebsiteItem:
+    """Returns the website if it can have another audit. Raises UnknownWebsite, NotAuditable, AuditLimitReached."""
+    website = project.find_website(website_id)
+    if website is None:
+        raise UnknownWebsite
+    if website.kind != AUDITABLE_KIND:
+        raise NotAuditable(website.kind)
+    if len(website.audits) >= MAX_AUDITS_PER_WEBSITE or project.audit_count >= MAX_AUDITS:
+        raise AuditLimitReached
+    return website
+
+
+def _new_audit(
+    project: ProjectItem, website: WebsiteItem, audit_id: str, token: str, schedule: Schedule | None
+) -> AuditItem:
+    consent = project.consent
+    return AuditItem(
+        audit_id=audit_id,
+        project_id=project.project_id,
+        website_id=website.website_id,
+        url=f"https://{website.origin}/",
+        schedule=schedule,
+        token=token,
+        created_at=clock.timestamp(),
+        consent_url=consent_backend_url(project.region, consent.instance_id) if consent else None,
+    )
 
 
 def change_schedule(audit: AuditItem, schedule: Schedule | None) -> AuditItem:
@@ -177,10 +222,12 @@ def start_run(audit: AuditItem, extra_legs: Mapping[str, Leg] | None = None) -> 
             return run  # our own write, whose response was lost
         if audit.active_run_id is not None:
             raise RunInProgress(audit.active_run_id)
-        legs, message, record = starting(audit, run, _counted(audit))
+        legs, message, record = starting(audit, run)
         try:
-            table.transact({**(extra_legs or {}), **legs}, record)
+            table.transact({**(extra_legs or {}), **legs, **_count_start(audit)}, record)
         except LegFailed as failure:
+            if failure.leg == _STARTS:
+                raise DailyRunsUsed from None
             if "audit" not in failure.items:
                 raise
             item = failure.items["audit"]
@@ -194,12 +241,12 @@ def start_run(audit: AuditItem, extra_legs: Mapping[str, Leg] | None = None) -> 
     return retry_on_conflict(start, "the audit")
 
 
-def _counted(audit: AuditItem) -> RunsOn:
-    today, seen = clock.timestamp()[:10], audit.runs_on
-    started = seen.started if seen and seen.day == today else 0
-    if started >= RUNS_PER_DAY:
-        raise DailyRunsUsed
-    return RunsOn(today, started + 1)
+def _count_start(audit: AuditItem) -> dict[str, Leg]:
+    """Returns the leg that counts a run that a person starts today. It fails if there have been 6 of the website."""
+    key = keys.audit_starts(audit.project_id.organization_id, audit.host, clock.timestamp()[:10])
+    values = {"zero": 0, "one": 1, "most": RUNS_PER_DAY, **clock.expiry(_COUNTED_DAYS)}
+    change = "SET #started = if_not_exists(#started, :zero) + :one, #expiresAt = :expiresAt"
+    return {_STARTS: Update(key, change, "attribute_not_exists(#started) OR #started < :most", values)}
 
 
 def new_run(audit: AuditItem, trigger: Trigger) -> RunItem:
@@ -216,12 +263,19 @@ def new_run(audit: AuditItem, trigger: Trigger) -> RunItem:
     )
 
 
-def starting(audit: AuditItem, run: RunItem, counted: RunsOn | None = None) -> tuple[dict[str, Leg], Entry, Recorded]:
+def starting(audit: AuditItem, run: RunItem) -> tuple[dict[str, Leg], Entry, Recorded]:
     """Returns the legs that start the run, its message, which the caller sends, and the entry in the audit log.
 
-    counted: the runs of the day with this one, if a person started it. The leg `audit` fails if the audit was deleted,
-    has an active run, or was started by another person at the same time.
+    The leg `audit` fails if the audit was deleted, or has an active run.
     """
+    legs, message, record = _run_legs(audit, run)
+    when = "attribute_exists(pk) AND attribute_not_exists(#activeRunId)"
+    active = Update(audit.key, "SET #activeRunId = :run", when, {"run": run.run_id})
+    return {"audit": active, **legs}, message, record
+
+
+def _run_legs(audit: AuditItem, run: RunItem) -> tuple[dict[str, Leg], Entry, Recorded]:
+    """Returns what `starting` does, without the leg `audit`."""
     message = messages.entry(
         Queue.WEBSITE_AUDITS,
         RunAudit(
@@ -234,21 +288,13 @@ def starting(audit: AuditItem, run: RunItem, counted: RunsOn | None = None) -> t
             consent_url=audit.consent_url,
         ),
     )
-    change, values = "SET #activeRunId = :run", dict[str, Any](run=run.run_id)
-    when = "attribute_exists(pk) AND attribute_not_exists(#activeRunId)"
-    if counted is not None:
-        change, values = f"{change}, #runsOn = :counted", {**values, "counted": to_map(counted)}
-        when += " AND #runsOn = :seen" if audit.runs_on else " AND attribute_not_exists(#runsOn)"
-        values |= {"seen": to_map(audit.runs_on)} if audit.runs_on else {}
     watch = {"runId": run.run_id, "auditId": run.audit_id, "projectId": run.project_id}
     legs: dict[str, Leg] = {
-        "audit": Update(audit.key, change, when, values),
         "run": Put(run.to_item(), "attribute_not_exists(pk)"),
         "watch": Put({**run.watch_key._asdict(), **watch}),
         "message": message.leg,
     }
-    record = _recorded(Action.AUDIT_RUN, audit, after={"runId": run.run_id, "trigger": run.trigger})
-    return legs, message, record
+    return legs, message, _recorded(Action.AUDIT_RUN, audit, after={"runId": run.run_id, "trigger": run.trigger})
 
 
 def _recorded(

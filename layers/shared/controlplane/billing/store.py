@@ -11,6 +11,7 @@ from controlplane.organizations.items import BillingItem, LedgerItem, Organizati
 from controlplane.organizations.store import UnknownOrganization, find_organization
 from controlplane.platform.core import clock, ids
 from controlplane.platform.core.actions import Action
+from controlplane.platform.core.errors import known
 from controlplane.platform.core.plans import PLANS
 from controlplane.platform.table import keys
 from controlplane.platform.table.parallel import read_each
@@ -70,9 +71,7 @@ def change_plan(organization_id: str, plan: str) -> None:
         raise ValueError(f"there is no plan {plan}")
 
     def change() -> None:
-        organization = find_organization(organization_id)
-        if organization is None:
-            raise UnknownOrganization
+        organization = known(find_organization(organization_id), UnknownOrganization)
         legs = {
             "organization": Update(
                 keys.organization(organization_id),

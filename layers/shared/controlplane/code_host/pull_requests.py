@@ -13,7 +13,7 @@ from controlplane.platform.queues.outbox import Entry
 from controlplane.platform.table import keys, leases
 from controlplane.platform.table.keys import Key
 from controlplane.platform.table.legs import Leg, Put, Unrecorded, Update, set_expression
-from controlplane.platform.table.retry import ConditionFailed, LegFailed, WriteConflict, retry_on_conflict
+from controlplane.platform.table.retry import ConditionFailed, retry_on_conflict
 from controlplane.platform.table.stored import SPARSE, StoredItem
 from controlplane.platform.table.table import table
 
@@ -61,8 +61,7 @@ def report_entry(repository_id: RepositoryId, project_id: ProjectId, number: int
 
 def find(repository_id: RepositoryId, project_id: ProjectId, number: int) -> PullRequestItem | None:
     """Returns the pull request, or None if it was never scanned. Consistent."""
-    item = table.get(keys.pull_request(repository_id, number, project_id.local))
-    return PullRequestItem.from_item(item) if item else None
+    return table.find(keys.pull_request(repository_id, number, project_id.local), PullRequestItem.from_item)
 
 
 def list_by_number(repository_id: RepositoryId, number: int) -> list[PullRequestItem]:
@@ -90,10 +89,7 @@ def want_scan(item: PullRequestItem, queued: Put, message: Entry, *, again: bool
             change = "SET #headSha = :sha REMOVE #requestId, #scanId, #closed"
             when, values = _as_read(before)
             legs = {"pullRequest": Update(item.key, change, when, {**values, "sha": item.head_sha}), **legs}
-        try:
-            table.transact(legs, Unrecorded.MESSAGE)
-        except LegFailed:
-            raise WriteConflict from None
+        table.transact_or_retry(legs, Unrecorded.MESSAGE)
         return True
 
     return retry_on_conflict(write, "the pull request")

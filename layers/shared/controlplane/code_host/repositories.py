@@ -9,7 +9,7 @@ from controlplane.code_host.items import HostedRepository, Link, LinkSettings, R
 from controlplane.organizations.store import admin_check
 from controlplane.platform.core import clock, ids
 from controlplane.platform.core.actions import Action
-from controlplane.platform.core.errors import Conflict, NotFound, RoleRequired
+from controlplane.platform.core.errors import Conflict, NotFound, RoleRequired, known
 from controlplane.platform.core.ids import ProjectId, RepositoryId
 from controlplane.platform.queues import comparisons, deletion_items
 from controlplane.platform.table import keys
@@ -82,16 +82,12 @@ def find_linked_projects(
 
 def find_repository(repository_id: RepositoryId) -> RepositoryItem | None:
     """Returns the repository, with a consistent read, or None if it doesn't exist."""
-    item = table.get(keys.repository(*repository_id.location))
-    return RepositoryItem.from_item(item) if item else None
+    return table.find(keys.repository(*repository_id.location), RepositoryItem.from_item)
 
 
 def get_repository(repository_id: RepositoryId) -> RepositoryItem:
     """Returns the repository, with a consistent read. Raises UnknownRepository."""
-    repository = find_repository(repository_id)
-    if repository is None:
-        raise UnknownRepository
-    return repository
+    return known(find_repository(repository_id), UnknownRepository)
 
 
 def connect_repository(
@@ -154,11 +150,8 @@ def describe(
                 {**values, **read},
             ),
         }
-        try:
-            table.transact(legs, stored.recorded(Action.REPOSITORY_UPDATE, before=before, after=after))
-        except LegFailed as failure:
-            errors = dict.fromkeys(("repository", "newName", "formerName"), WriteConflict)
-            raise failure.mapped({**errors, "name": UnknownRepository}) from None
+        errors = dict.fromkeys(("repository", "newName", "formerName"), WriteConflict) | {"name": UnknownRepository}
+        table.transact(legs, stored.recorded(Action.REPOSITORY_UPDATE, before=before, after=after), errors)
         return replace(stored, **asdict(hosted), access_lost_at=None)
 
     return retry_on_conflict(update, "the repository")
@@ -210,10 +203,7 @@ def update_link(
     """
 
     def change(repository: RepositoryItem) -> tuple[Link, ...]:
-        link = repository.find_link(project_id)
-        if link is None:
-            raise NotLinked
-        return _with_link(repository, link._replace(**settings))
+        return _with_link(repository, known(repository.find_link(project_id), NotLinked)._replace(**settings))
 
     return _change_links(repository, project_id, change, caller_id)
 
@@ -269,11 +259,7 @@ def _transact(legs: Mapping[str, Leg], record: Recorded) -> None:
 
     Raises WriteConflict if the links have changed, or the repository is gone.
     """
-    try:
-        table.transact(legs, record)
-    except LegFailed as failure:
-        errors = {"caller": RoleRequired, "project": ProjectGone, "repository": WriteConflict}
-        raise failure.mapped(errors) from None
+    table.transact(legs, record, {"caller": RoleRequired, "project": ProjectGone, "repository": WriteConflict})
 
 
 def _with_link(repository: RepositoryItem, link: Link) -> tuple[Link, ...]:

@@ -32,7 +32,10 @@ _STEPS: dict[str, tuple[leftovers.Step, ...]] = {
     ids.RepositoryId.prefix: leftovers.OF_REPOSITORY,
     ids.ORGANIZATION: leftovers.OF_ORGANIZATION,
     UNLINKED.rstrip("_"): (leftovers.remove_uses,),
+    ids.AUDIT: (leftovers.resolve_findings,),
 }
+# A late report checks the audit in each transaction, so its deletion needs no second pass.
+_DONE_AT_ONCE = f"{ids.AUDIT}_"
 
 
 def finish_deletions(run: SweepRun) -> None:
@@ -85,7 +88,7 @@ def _continue(deletion: DeletionItem) -> DeletionItem | None:
         after = steps[number](after)
         if after is not None:
             return _store_position(deletion, {"step": number, "after": after, "final": final})
-    if final:
+    if final or deletion.subject_id.startswith(_DONE_AT_ONCE):
         table.delete(Delete(deletion.key), Unrecorded.CLEANUP)
         return None
     forgotten = {"address": None} if deletion.address else {}

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from controlplane.api_keys import store as api_keys
 from controlplane.feedback import store as feedback
+from controlplane.findings import conversations
 from controlplane.notify import mails, subscriptions
 from controlplane.organizations import invitees, members
 from controlplane.organizations import store as organizations
@@ -285,11 +286,12 @@ def remove_reports(account: FormerAccount, after: str | None) -> str | None:
 
 
 def remove_choices(account: FormerAccount, after: str | None) -> str | None:
-    """Deletes the organizations that the person blocked, the emails to the person, and the choice of emails."""
+    """Deletes which organizations the person blocked or commented in, the emails to them, and the choice of emails."""
     del after
     invitees.forget_blocks(account.user_id)
     mails.forget(account.user_id)
     subscriptions.forget_choices(account.user_id)
+    conversations.forget_commented(account.user_id)
     return None
 
 

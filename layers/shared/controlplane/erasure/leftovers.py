@@ -7,6 +7,7 @@ that later steps and retries can still find everything.
 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
+from itertools import batched
 from typing import Any, NamedTuple, Self
 
 from controlplane.api_keys.items import ApiKeyItem
@@ -14,17 +15,17 @@ from controlplane.audits.items import AuditItem, RunItem
 from controlplane.code_host import installations, repositories
 from controlplane.code_host.repositories import NotLinked, UnknownRepository
 from controlplane.feedback import store as feedback
-from controlplane.findings import code_uses
+from controlplane.findings import code_uses, publications
 from controlplane.findings.vendors import VendorItem
 from controlplane.organizations import store as organizations
 from controlplane.organizations.items import InvitationItem
 from controlplane.organizations.store import MemberItem
 from controlplane.platform.core import clock, ids
 from controlplane.platform.core.clock import expiry
-from controlplane.platform.core.ids import ProjectId, RepositoryId
+from controlplane.platform.core.ids import InboxItemId, ProjectId, RepositoryId
 from controlplane.platform.core.settings import settings
-from controlplane.platform.queues import comparisons
-from controlplane.platform.queues.deletion_items import UNLINKED, DeletionItem
+from controlplane.platform.queues import comparisons, events, messages
+from controlplane.platform.queues.deletion_items import IN_PROJECT, UNLINKED, DeletionItem
 from controlplane.platform.table import keys
 from controlplane.platform.table.keys import Key
 from controlplane.platform.table.table import ConditionFailed, Delete, Leg, LegFailed, QueryPage, Unrecorded, table
@@ -39,7 +40,7 @@ _AT_ONCE = 30
 
 
 class Subject(NamedTuple):
-    """A deleted project, repository, or organization, or a repository that was unlinked from a project.
+    """A deleted project, repository, audit, or organization, or a repository that was unlinked from a project.
 
     attribute: the attribute by which its items reference it; None if it owns all items of the organization.
     final: True if nothing that started before the deletion is still running.
@@ -55,8 +56,10 @@ class Subject(NamedTuple):
     @classmethod
     def of(cls, deletion: DeletionItem, *, final: bool) -> Self:
         """Returns the subject of the deletion. Raises LookupError if its id isn't of a deletable kind."""
-        subject_id = deletion.subject_id.removeprefix(UNLINKED)
+        subject_id, _, of_project = deletion.subject_id.removeprefix(UNLINKED).partition(IN_PROJECT)
         since = deletion.created_at or deletion.deleted_at
+        if of_project:
+            return cls(subject_id, ProjectId.stored(of_project).organization_id, "auditId", final, since)
         if ids.is_root(ids.ORGANIZATION, subject_id):
             return cls(subject_id, subject_id, None, final, since)
         for kind, attribute in ((ProjectId, "projectId"), (RepositoryId, "repositoryId")):
@@ -203,6 +206,19 @@ def remove_slugs(subject: Subject, after: str | None) -> str | None:
     return page.next_sk
 
 
+# Audits
+
+
+def resolve_findings(subject: Subject, after: str | None) -> str | None:
+    """Resolves the findings of a deleted audit, because no run will, except those that people have decided on since."""
+    page = subject.page(keys.INBOX_PREFIX, after)
+    found = [it for it in page.items if (it.get("auditRun") or {}).get("auditId") == subject.subject_id]
+    for batch in batched(found, events.MOST_SUBJECTS, strict=False):
+        item_ids = [InboxItemId.stored(it["itemId"]) for it in batch]
+        messages.dispatch(*publications.end_findings(item_ids, "Its audit was deleted.", subject.since))
+    return page.next_sk
+
+
 # Repositories
 
 
@@ -297,6 +313,15 @@ def remove_audits(subject: Subject, after: str | None) -> str | None:
     return page.next_sk
 
 
+def remove_commented(subject: Subject, after: str | None) -> str | None:
+    """Deletes what leads people to their comments in the organization."""
+    page = subject.page(keys.COMMENTER_PREFIX, after)
+    people = {item["userId"] for item in page.items}
+    table.delete_all((keys.commented(it, subject.organization_id) for it in people), Unrecorded.CLEANUP)
+    _delete(page.items)
+    return page.next_sk
+
+
 def remove_reports(subject: Subject, after: str | None) -> str | None:
     """Deletes the feedback that was sent with the organization's API keys."""
     return feedback.delete_reports_of(subject.organization_id, after)
@@ -355,6 +380,7 @@ OF_ORGANIZATION: tuple[Step, ...] = (
     release_installations,
     remove_audits,
     remove_audit_runs,
+    remove_commented,
     remove_reports,
     remove_everything_else,
     # Last, because the steps before it end scans, which has entries.

@@ -37,6 +37,7 @@ _KINDS = {
     "MAILTO": "email address",
     "IDEMPOTENCY": "kept answer",
     "COMMENTER": "comment",
+    "COMMENTED": "comment",
 }
 # The person's own items, exported whole. From all others, only attributes that name the person are exported.
 _PERSONAL_KINDS = _KINDS.keys() - {"UC", "IDEMPOTENCY"}
@@ -90,11 +91,10 @@ def _has_word(text: str, address: str) -> bool:
 
 
 def export_own(user_id: str) -> dict[str, Any]:
-    """Returns the person's items that are found by key, as one document without secrets, and their comments on findings
-    of their organizations.
+    """Returns the person's items that are found by key, as one document without secrets.
 
-    Other records of organizations that name the person aren't part of it, because finding them takes a search of the
-    table.
+    It has their comments, also in organizations that they have left. Other records of organizations that name the
+    person aren't part of it, because finding them takes a search of the table.
     """
     items, email = _list_own_items(user_id)
     subject = Subject(user_id, email)
@@ -122,6 +122,7 @@ def _list_own_items(user_id: str) -> tuple[list[dict[str, Any]], str | None]:
         keys.credentials_pk(user_id),
         keys.blocks_pk(user_id),
         keys.mails_pk(user_id),
+        keys.commented_pk(user_id),
         keys.feedback_by_pk(user_id),
     ]
     account, *others = read_each(_list_partition, owned)
@@ -139,8 +140,9 @@ def _list_own_items(user_id: str) -> tuple[list[dict[str, Any]], str | None]:
     address = normalize_email(email) if email else None
     wanted += [keys.user_email(address)] if address else []
     addressed = [keys.invitee_pk(address), keys.mail_address_pk(address)] if address else []
-    prefix = keys.commenter_prefix(user_id)
-    listed = [*((pk, "") for pk in addressed), *((keys.organization_pk(it), prefix) for it in joined)]
+    prefix, commented_in = keys.commenter_prefix(user_id), [item["organizationId"] for item in others[-2]]
+    commented = [(keys.organization_pk(it), prefix) for it in dict.fromkeys([*joined, *commented_in])]
+    listed = [*((pk, "") for pk in addressed), *commented]
     found, more = read_both(lambda: _find(wanted), lambda: read_each(lambda it: _list_partition(*it), listed))
     _add_texts(found, reports)
     return [*account, *found.values(), *(item for items in (*others, *more) for item in items)], email

@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple, Self
 
 from controlplane.platform.core import clock, ids
 from controlplane.platform.core.clock import expiry
-from controlplane.platform.core.errors import RateLimited, ServiceUnavailable
+from controlplane.platform.core.errors import RateLimited, ServiceUnavailable, known
 from controlplane.platform.core.settings import settings
 from controlplane.platform.table import keys, shards
 from controlplane.platform.table.keys import Key
@@ -184,14 +184,9 @@ def _reference(day: str, local: str) -> str:
 
 def get_report(reference: str) -> ReportItem:
     """Returns the report with the reference, in any letter case. Consistent. Raises UnknownReport."""
-    locations = find_keys(reference)
-    if locations is None:
-        raise UnknownReport
+    locations = known(find_keys(reference), UnknownReport)
     texts, item = table.batch_get(list(locations))
-    report = ReportItem.from_items(item, texts)
-    if report is None:
-        raise UnknownReport
-    return report
+    return known(ReportItem.from_items(item, texts), UnknownReport)
 
 
 def find_keys(reference: str) -> tuple[Key, Key] | None:

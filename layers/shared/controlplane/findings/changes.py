@@ -8,6 +8,7 @@ from controlplane.platform.queues import events
 from controlplane.platform.queues.events import EventName
 from controlplane.platform.queues.outbox import Entry
 from controlplane.platform.table.legs import Record
+from controlplane.platform.table.retry import Errors
 from controlplane.platform.table.table import Leg, Put, Update, table
 
 
@@ -38,13 +39,19 @@ def told_by(changes: Iterable[Change]) -> list[Entry]:
     return [events.entry(item_ids[0].organization_id, event, *item_ids) for event, item_ids in found.items()]
 
 
-def transact_and_tell(changes: Sequence[Change], legs: Mapping[str, Leg], record: Record) -> list[Entry]:
+def transact_and_tell(
+    changes: Sequence[Change],
+    legs: Mapping[str, Leg],
+    record: Record,
+    errors: Errors | None = None,
+    otherwise: type[Exception] | None = None,
+) -> list[Entry]:
     """Writes the changes, in a transaction with `legs`, which come first, and with the messages about them.
 
     At most 25 changes. The leg of a change has the item's id as its name. Returns the messages, which the caller can
-    send, or leave to the sweep. Raises LegFailed.
+    send, or leave to the sweep. Raises the errors of `Table.transact`.
     """
     entries = told_by(changes)
     told = {entry.key.sk: entry.leg for entry in entries}
-    table.transact({**legs, **{change.item_id: change.leg for change in changes}, **told}, record)
+    table.transact({**legs, **{it.item_id: it.leg for it in changes}, **told}, record, errors, otherwise)
     return entries

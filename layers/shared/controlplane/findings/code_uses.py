@@ -66,11 +66,9 @@ def record_uses(
             changed = [vendor for _, (_, vendor) in batch]
             after = project.with_vendors(*(it.configured for it in changed if it.is_configured))
             after = after.without_vendors(*(it.vendor_id for it in changed if not it.is_configured))
-            legs = {vendor_id: leg for vendor_id, (leg, _) in batch}
-            try:
-                table.transact({**around, "project": vendors_leg(project, after), **legs}, Unrecorded.PUBLICATION)
-            except LegFailed as failure:
-                raise failure.mapped({"scan": leases.LeaseLost}, WriteConflict) from None
+            legs: dict[str, Leg] = {**around, "project": vendors_leg(project, after)}
+            legs |= {vendor_id: leg for vendor_id, (leg, _) in batch}
+            table.transact(legs, Unrecorded.PUBLICATION, {"scan": leases.LeaseLost}, WriteConflict)
             project = after
 
     retry_on_conflict(record, "the vendors")

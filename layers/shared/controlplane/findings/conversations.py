@@ -13,12 +13,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
-from controlplane.findings.items import Assignee, Comment, InboxItem
+from controlplane.findings.items import Comment, InboxItem
 from controlplane.organizations import members
 from controlplane.organizations.store import MemberItem, role_check
 from controlplane.platform.core import clock, ids
 from controlplane.platform.core.actions import Action
-from controlplane.platform.core.errors import Conflict, InvalidPayload, NotFound, RoleRequired
+from controlplane.platform.core.errors import Conflict, InvalidPayload, NotFound, RoleRequired, known
 from controlplane.platform.core.ids import InboxItemId
 from controlplane.platform.core.naming import normalize_email
 from controlplane.platform.core.roles import RANK, Role
@@ -27,7 +27,7 @@ from controlplane.platform.queues import outbox
 from controlplane.platform.table import keys
 from controlplane.platform.table.retry import WriteConflict, retry_on_conflict
 from controlplane.platform.table.stored import to_map
-from controlplane.platform.table.table import Leg, LegFailed, Recorded, Unrecorded, Update, table
+from controlplane.platform.table.table import Leg, LegFailed, Put, Recorded, Unrecorded, Update, table
 
 # An item has room for these in 4-byte characters, next to its evidence.
 MOST_COMMENTS, LONGEST_COMMENT = 50, 1_000
@@ -57,20 +57,21 @@ class UnknownComment(NotFound):
 def with_assignees(items: Sequence[InboxItem], *, named: bool = True) -> list[InboxItem]:
     """Returns the items of one organization with the names of their assignees, and without those who have left.
 
-    named: False if the caller may not see names. Consistent. Takes a round trip if any item is assigned.
+    named: False if the caller may not see names. Consistent. Takes a round trip if any item is assigned, unless the
+    names are known, as those of a list that was filtered by the assignee.
     """
-    assigned = {it.assignee.user_id for it in items if it.assignee}
-    found = members.find_members(items[0].organization_id, assigned) if assigned else {}
+    unknown = {it.assignee.user_id for it in items if it.assignee and it.assignee.name is None}
+    found = members.find_members(items[0].organization_id, unknown) if unknown else {}
 
     def known(item: InboxItem) -> InboxItem:
         assignee = item.assignee
-        if assignee is None:
-            return item
-        member = found.get(assignee.user_id)
-        if member is None or member.joined_at > assignee.since:
-            return replace(item, assignee=None)
-        shown = (member.name, member.email) if named else (None, None)
-        return replace(item, assignee=Assignee(assignee.user_id, assignee.since, *shown))
+        if assignee is not None and assignee.name is None:
+            member = found.get(assignee.user_id)
+            is_current = member is not None and member.joined_at <= assignee.since
+            assignee = assignee._replace(name=member.name, email=member.email) if member and is_current else None
+        if assignee is not None and not named:
+            assignee = assignee._replace(name=None, email=None)
+        return replace(item, assignee=assignee)
 
     return [known(item) for item in items]
 
@@ -136,11 +137,16 @@ def add_comment(
     )
     organization_id, local = item.item_id.location
     commenter = Update(keys.commenter(organization_id, user_id, local), "SET #userId = :id", None, {"id": user_id})
-    emails = announce(item.item_id, comment.id, {*mentioned} - {user_id})
+    legs: dict[str, Leg] = {
+        "item": change,
+        "commenter": commenter,
+        "commented": Put({**keys.commented(user_id, organization_id)._asdict(), "organizationId": organization_id}),
+        **announce(item.item_id, comment.id, {*mentioned} - {user_id}),
+    }
     record = _recorded(Action.INBOX_ADD_COMMENT, item, after={"comment": comment.id})
     try:
         caller = role_check(user_id, item.organization_id, "member")
-        table.transact({**extra_legs, "caller": caller, "item": change, "commenter": commenter, **emails}, record)
+        table.transact({**extra_legs, "caller": caller, **legs}, record)
     except LegFailed as failure:
         if failure.leg in extra_legs:
             raise
@@ -167,25 +173,25 @@ def delete_comment(item: InboxItem, comment_id: str, user_id: str, role: Role) -
         place = f"#comments[{places[0]}]"
         change = Update(key, f"REMOVE {place}", f"{place}.#id = :id", {"id": comment_id})
         record = _recorded(Action.INBOX_DELETE_COMMENT, item, before={"comment": comment_id})
-        try:
-            table.transact({"caller": role_check(user_id, item.organization_id, least), "item": change}, record)
-        except LegFailed as failure:
-            if failure.leg == "caller":
-                raise RoleRequired(least) from None
-            raise WriteConflict from None  # another comment before it was deleted
+        legs: dict[str, Leg] = {"caller": role_check(user_id, item.organization_id, least), "item": change}
+        # WriteConflict: another comment before it was deleted.
+        table.transact(legs, record, {"caller": RoleRequired(least)}, WriteConflict)
 
     retry_on_conflict(delete, "the comments")
 
 
 def _read_again(key: keys.Key) -> InboxItem:
-    item = table.get(key)
-    if item is None:
-        raise UnknownComment
-    return InboxItem.from_item(item)
+    return InboxItem.from_item(known(table.get(key), UnknownComment))
 
 
 def _recorded(action: Action, item: InboxItem, **changed: Mapping[str, Any]) -> Recorded:
     return Recorded(action, item.organization_id, item.item_id, item.title, **changed)
+
+
+def forget_commented(user_id: str) -> None:
+    """Removes in which organizations a person whose account is deleted has commented."""
+    found = table.query(keys.commented_pk(user_id), consistent=True).items
+    table.delete_all((keys.Key(item["pk"], item["sk"]) for item in found), Unrecorded.ERASURE)
 
 
 # Emails

@@ -19,7 +19,7 @@ from controlplane.organizations import store as organizations
 from controlplane.platform.core import clock, ids
 from controlplane.platform.core.actions import Action
 from controlplane.platform.core.clock import expiry
-from controlplane.platform.core.errors import Conflict, NotFound
+from controlplane.platform.core.errors import Conflict, NotFound, known
 from controlplane.platform.core.ids import InboxItemId
 from controlplane.platform.core.settings import settings
 from controlplane.platform.queues.outbox import Entry
@@ -166,10 +166,7 @@ def find_items(item_ids: Iterable[InboxItemId]) -> dict[str, InboxItem]:
 
 def get_item(item_id: InboxItemId) -> InboxItem:
     """Returns the item. Consistent. Raises UnknownItem."""
-    item = table.get(keys.inbox_item(*item_id.location))
-    if item is None:
-        raise UnknownItem
-    return InboxItem.from_item(item)
+    return InboxItem.from_item(known(table.get(keys.inbox_item(*item_id.location)), UnknownItem))
 
 
 # Changing
@@ -210,10 +207,9 @@ def change_item(
         legs |= conversations.announce(item.item_id, next_version[:16], told)
     entries = told_by([Change(item.item_id, change, item.status)])
     try:
-        table.transact({**legs, **{entry.key.sk: entry.leg for entry in entries}}, _recorded(item, wanted))
+        legs |= {entry.key.sk: entry.leg for entry in entries}
+        table.transact(legs, _recorded(item, wanted), {"assignee": NotAssignable})
     except LegFailed as failure:
-        if failure.leg == "assignee":
-            raise NotAssignable from None
         if failure.item is None:
             raise UnknownItem from None
         current = InboxItem.from_item(failure.item)

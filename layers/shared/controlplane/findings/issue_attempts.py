@@ -33,7 +33,7 @@ from controlplane.findings.items import GithubIssue, InboxItem
 from controlplane.organizations.store import role_check
 from controlplane.platform.core import clock
 from controlplane.platform.core.actions import Action
-from controlplane.platform.core.errors import RoleRequired
+from controlplane.platform.core.errors import RoleRequired, known
 from controlplane.platform.core.ids import InboxItemId, RepositoryId
 from controlplane.platform.queues.messages import CreateIssue, Queue, send
 from controlplane.platform.queues.sweep_runs import SweepRun
@@ -236,10 +236,8 @@ def refuse(attempt: AttemptItem, reason: str) -> None:
             {"refusal": refusal},
         ),
     }
-    try:
-        table.transact(legs, _recorded(Action.ISSUE_REFUSE, attempt.item_id, {"reason": reason}))
-    except LegFailed:
-        raise AttemptChanged from None
+    record = _recorded(Action.ISSUE_REFUSE, attempt.item_id, {"reason": reason})
+    table.transact(legs, record, otherwise=AttemptChanged)
 
 
 def complete(
@@ -260,9 +258,7 @@ def complete(
         ends = Delete(ends.key, "attribute_not_exists(pk) OR #marker = :marker", {"marker": marker})
 
     def record() -> None:
-        existing = table.get(keys.inbox_item(*item_id.location))
-        if existing is None:
-            raise AttemptChanged
+        existing = known(table.get(keys.inbox_item(*item_id.location)), AttemptChanged)
         item = InboxItem.from_item(existing)
         recorded = inbox.update_leg(
             item,

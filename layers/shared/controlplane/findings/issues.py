@@ -18,7 +18,7 @@ from controlplane.findings import inbox, issue_attempts
 from controlplane.findings.issue_attempts import AttemptItem
 from controlplane.findings.items import InboxItem
 from controlplane.platform.core import acting, clock
-from controlplane.platform.core.errors import ApiError, Conflict, InvalidPayload
+from controlplane.platform.core.errors import ApiError, Conflict, InvalidPayload, known
 from controlplane.platform.core.ids import InboxItemId, RepositoryId
 from controlplane.platform.core.observability import describe, logger
 from controlplane.platform.core.settings import settings
@@ -156,9 +156,7 @@ def find_issue(item_id: InboxItemId, existing: int | None = None) -> InboxItem |
     existing: the number of the issue that was to be linked. Raises HasAnotherIssue, CreationRefused, LinkRefused,
     RepositoryNotLinked, and UnknownItem if the item was deleted.
     """
-    progress = issue_attempts.find_progress(item_id)
-    if progress is None:
-        raise inbox.UnknownItem
+    progress = known(issue_attempts.find_progress(item_id), inbox.UnknownItem)
     if _require_issue(progress.item, existing):
         return progress.item
     if progress.attempt is not None:

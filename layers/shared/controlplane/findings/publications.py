@@ -16,7 +16,7 @@ from controlplane.platform.queues.outbox import Entry
 from controlplane.platform.table import keys
 from controlplane.platform.table.legs import set_expression
 from controlplane.platform.table.retry import WriteConflict, retry_on_conflict
-from controlplane.platform.table.table import ConditionFailed, LegFailed, Put, Unrecorded, Update, table
+from controlplane.platform.table.table import ConditionFailed, Put, Unrecorded, Update, table
 
 
 def publish_findings(discoveries: Iterable[Discovery]) -> list[Entry]:
@@ -66,20 +66,33 @@ def _write(write: Put | Update) -> None:
 
 
 def _transact(told: Sequence[Change]) -> list[Entry]:
-    try:
-        return transact_and_tell(told, {}, Unrecorded.PUBLICATION)
-    except LegFailed:
-        raise WriteConflict from None
+    return transact_and_tell(told, {}, Unrecorded.PUBLICATION, otherwise=WriteConflict)
 
 
 def refresh_status(discovery: Discovery) -> list[Entry]:
     """Changes the status of the finding's existing item as `publish_findings` does, but doesn't show the finding."""
-    return _change_existing(discovery.item_id, lambda existing: _status_leg(discovery, existing))
+    return _change_existing([discovery.item_id], lambda existing: _status_leg(discovery, existing))
 
 
 def withdraw(item_id: InboxItemId, resolution: Resolution) -> list[Entry]:
     """Resolves an open or accepted item that announces something, unless a later scan has announced it again."""
-    return _change_existing(item_id, lambda existing: withdraw_leg(existing, resolution))
+    return _change_existing([item_id], lambda existing: withdraw_leg(existing, resolution))
+
+
+def end_findings(item_ids: Sequence[InboxItemId], reason: str, ended_at: str) -> list[Entry]:
+    """Resolves up to 25 items of findings that nothing will look for anymore, in one transaction.
+
+    An item that waits for the end of its dismissal is resolved, too. Keeps statuses that are newer than `ended_at`.
+    """
+
+    def leg_of(existing: Mapping[str, Any]) -> Update | None:
+        is_due = existing["status"] in {"open", "accepted"} or existing.get("dismissedUntil")
+        if not is_due or existing["statusAt"] > ended_at:
+            return None
+        run = existing.get("auditRun") or {}
+        return _resolve(existing, Resolution(None, existing["observedAt"], reason, run_id=run.get("runId")))
+
+    return _change_existing(item_ids, leg_of)
 
 
 def withdraw_leg(existing: Mapping[str, Any], resolution: Resolution) -> Update | None:
@@ -88,15 +101,22 @@ def withdraw_leg(existing: Mapping[str, Any], resolution: Resolution) -> Update 
     return _resolve(existing, resolution) if is_due else None
 
 
-def _change_existing(item_id: InboxItemId, leg_of: Callable[[Mapping[str, Any]], Update | None]) -> list[Entry]:
-    """Applies the change to the item. Does nothing if the item doesn't exist, or if `leg_of` returns None."""
+def _change_existing(
+    item_ids: Sequence[InboxItemId], leg_of: Callable[[Mapping[str, Any]], Update | None]
+) -> list[Entry]:
+    """Applies the change to the items that exist, except those for which `leg_of` returns None."""
 
     def change() -> list[Entry]:
-        existing = table.get(keys.inbox_item(*item_id.location))
-        leg = leg_of(existing) if existing else None
-        return _transact([Change(item_id, leg, existing["status"])]) if leg and existing else []
+        changes = []
+        for item_id, existing in zip(
+            item_ids, table.batch_get([keys.inbox_item(*it.location) for it in item_ids]), strict=True
+        ):
+            leg = leg_of(existing) if existing else None
+            if leg and existing:
+                changes.append(Change(item_id, leg, existing["status"]))
+        return _transact(changes) if changes else []
 
-    return retry_on_conflict(change, "the item")
+    return retry_on_conflict(change, "the items")
 
 
 def publish_leg(discovery: Discovery, existing: Mapping[str, Any] | None) -> Put | Update | None:

@@ -125,8 +125,7 @@ def list_vendors(
 
 def find_vendor(project_id: ProjectId, vendor_id: str) -> VendorItem | None:
     """Returns the project's vendor, seen or decided on, with a consistent read, or None."""
-    item = table.get(keys.vendor(*project_id.location, vendor_id))
-    return VendorItem.from_item(item) if item else None
+    return table.find(keys.vendor(*project_id.location, vendor_id), VendorItem.from_item)
 
 
 def list_all_vendors(project_id: ProjectId) -> list[VendorItem]:

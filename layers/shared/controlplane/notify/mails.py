@@ -111,8 +111,7 @@ def settle(mail_id: MailId, state: State) -> None:
 
 def find_mail(mail_id: MailId) -> MailItem | None:
     """Returns the email, or None if it was sent more than 90 days ago, or never."""
-    item = table.get(mail_id.key)
-    return MailItem.from_item(item) if item else None
+    return table.find(mail_id.key, MailItem.from_item)
 
 
 def forget(recipient_id: str) -> None:

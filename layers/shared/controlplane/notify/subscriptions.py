@@ -12,7 +12,7 @@ from controlplane.notify import mails
 from controlplane.notify.mails import MailId
 from controlplane.people import users
 from controlplane.platform.core import clock, ids, keyring
-from controlplane.platform.core.errors import InvalidPayload, NotFound
+from controlplane.platform.core.errors import InvalidPayload, NotFound, known
 from controlplane.platform.core.naming import normalize_email
 from controlplane.platform.core.urls import dashboard_base_url
 from controlplane.platform.table import keys
@@ -201,10 +201,7 @@ def read_link(token: str) -> Subscription:
     parts = text.split(":")
     if len(parts) == 3 and parts[2] in CHOICES and ids.is_root(ids.USER, parts[0]):
         return Subscription(parts[0], parts[1], parts[2])
-    mail_id = MailId.parse(text)
-    if mail_id is None:
-        raise UnknownLink
-    return Subscription(None, None, None, mail_id)
+    return Subscription(None, None, None, known(MailId.parse(text), UnknownLink))
 
 
 def unsubscribe(token: str, *, everything: bool) -> Subscription:

@@ -139,14 +139,6 @@ def get_delivery(webhook_id: WebhookId, event_id: EventId) -> tuple[DeliveryItem
     return DeliveryItem.from_item(item), event["body"] if event else None
 
 
-def own_event(organization_id: str, event_id: str) -> EventId:
-    """Returns the ID of an event of the organization. Raises UnknownDelivery, also for text that isn't such an ID."""
-    parsed = EventId.parse(event_id)
-    if parsed is None or parsed.organization_id != organization_id:
-        raise UnknownDelivery
-    return parsed
-
-
 # Attempting
 
 
@@ -204,10 +196,7 @@ def _take(begun: Begun, now: int) -> None:
             {"until": begun.until, "pending": "pending", "attempts": begun.delivery.attempts, "now": now},
         ),
     }
-    try:
-        table.transact(legs, Unrecorded.LEASE)
-    except LegFailed:
-        raise WriteConflict from None
+    table.transact_or_retry(legs, Unrecorded.LEASE)
 
 
 def _give_up(delivery: DeliveryItem, error: str) -> None:
@@ -343,10 +332,8 @@ def replay_delivery(
             ),
             "message": message.leg,
         }
-        try:
-            table.transact(legs, webhook.recorded(Action.WEBHOOK_REPLAY, after={"eventId": event_id}))
-        except LegFailed as failure:
-            raise (RoleRequired if failure.leg == "caller" else WriteConflict) from None
+        record = webhook.recorded(Action.WEBHOOK_REPLAY, after={"eventId": event_id})
+        table.transact(legs, record, {"caller": RoleRequired}, WriteConflict)
         return replace(delivery, status="pending", retries=0, next_attempt_at=now), message
 
     return retry_on_conflict(replay, "the delivery")

@@ -15,7 +15,7 @@ from controlplane.organizations import store as organizations
 from controlplane.organizations.store import UnknownOrganization
 from controlplane.platform.core import acting, clock, ids, keyring
 from controlplane.platform.core.actions import Action
-from controlplane.platform.core.errors import Conflict, InvalidPayload, NotFound, RoleRequired
+from controlplane.platform.core.errors import Conflict, InvalidPayload, NotFound, RoleRequired, known
 from controlplane.platform.core.ids import EventId, WebhookId
 from controlplane.platform.core.observability import logger
 from controlplane.platform.queues.events import WEBHOOK_EVENTS
@@ -165,10 +165,7 @@ def list_webhooks(organization_id: str) -> list[WebhookItem]:
 
 def get_webhook(webhook_id: WebhookId) -> WebhookItem:
     """Returns the endpoint. Raises UnknownWebhook."""
-    item = table.get(keys.webhook(*webhook_id.location))
-    if item is None:
-        raise UnknownWebhook
-    return WebhookItem.from_item(item)
+    return WebhookItem.from_item(known(table.get(keys.webhook(*webhook_id.location)), UnknownWebhook))
 
 
 def create_webhook(
@@ -213,12 +210,10 @@ def create_webhook(
         "webhook": Put(made.to_item(), "attribute_not_exists(pk)"),
     }
     try:
-        table.transact(legs, made.recorded(Action.WEBHOOK_CREATE, after=made.describe()))
+        table.transact(legs, made.recorded(Action.WEBHOOK_CREATE, after=made.describe()), {"caller": RoleRequired})
     except LegFailed as failure:
         if failure.leg in extra_legs:
             raise
-        if failure.leg == "caller":
-            raise RoleRequired from None
         if failure.items.get("organization") is None:
             raise UnknownOrganization from None
         raise WebhookLimitReached from None
@@ -281,12 +276,8 @@ def _write(
 ) -> None:
     extra = extra_legs or {}
     caller = organizations.admin_check(caller_id, webhook.webhook_id.organization_id)
-    try:
-        table.transact({**extra, **caller, "webhook": leg, **(more or {})}, record)
-    except LegFailed as failure:
-        if failure.leg in extra:
-            raise
-        raise (RoleRequired if failure.leg == "caller" else UnknownWebhook) from None
+    errors = {"caller": RoleRequired, "webhook": UnknownWebhook, "organization": UnknownWebhook}
+    table.transact({**extra, **caller, "webhook": leg, **(more or {})}, record, errors)
 
 
 def seal_again(webhook: WebhookItem) -> None:

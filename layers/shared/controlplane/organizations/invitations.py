@@ -201,10 +201,8 @@ def delete_invitation(invitation: InvitationItem, caller_id: str, least: Role) -
         "invitation": Delete(invitation.key),
         "invitee": Delete(invitation.lock_key, "#invitationId = :id", own),
     }
-    try:
-        table.transact(legs, invitation.recorded(Action.INVITATION_CANCEL))
-    except LegFailed as failure:
-        raise (RoleLost(least) if failure.leg == "caller" else UnknownInvitation()) from None
+    record = invitation.recorded(Action.INVITATION_CANCEL)
+    table.transact(legs, record, {"caller": RoleLost(least)}, UnknownInvitation)
 
 
 def resolve_locks(user_id: str | None, locks: Sequence[InvitationLock]) -> list[Resolved]:

@@ -18,7 +18,7 @@ from controlplane.people import users
 from controlplane.people.users import UserItem
 from controlplane.platform.core import clock
 from controlplane.platform.core.actions import Action
-from controlplane.platform.core.errors import Conflict, NotFound
+from controlplane.platform.core.errors import Conflict, NotFound, known
 from controlplane.platform.core.ids import InvitationId, MemberId
 from controlplane.platform.core.naming import normalize_email
 from controlplane.platform.queues import events
@@ -216,9 +216,7 @@ def block_organization(invitation_id: InvitationId, profile: UserItem) -> str:
 
 def unblock_organization(user_id: str, organization_id: str) -> str:
     """Unblocks the organization's invitations. Returns its name. Raises NotBlocked."""
-    block = table.delete(Delete(keys.block(user_id, organization_id)), Unrecorded.ACCOUNT)
-    if block is None:
-        raise NotBlocked
+    block = known(table.delete(Delete(keys.block(user_id, organization_id)), Unrecorded.ACCOUNT), NotBlocked)
     return BlockItem.from_item(block).name
 
 

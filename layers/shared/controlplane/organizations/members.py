@@ -12,7 +12,7 @@ from controlplane.organizations.store import MemberItem, Membership, Ownership
 from controlplane.people import users
 from controlplane.platform.core import ids
 from controlplane.platform.core.actions import Action
-from controlplane.platform.core.errors import Forbidden, NotFound, RoleRequired
+from controlplane.platform.core.errors import Forbidden, NotFound, RoleRequired, known
 from controlplane.platform.core.ids import MemberId
 from controlplane.platform.core.roles import RANK, Role
 from controlplane.platform.core.settings import settings
@@ -167,9 +167,7 @@ def change_role(member: MemberItem, role: Role, caller_id: str, least: Role, *, 
     change, unchanged, values = "SET #role = :role", "#role = :held", {"role": role, "held": member.role}
     ownership = None
     if role == "owner" != member.role:
-        profile = users.find_user(member.user_id)
-        if profile is None:
-            raise WriteConflict
+        profile = known(users.find_user(member.user_id), WriteConflict)
         ownership = organizations.count_ownership(profile, limit)
     _transact(
         {
@@ -197,10 +195,7 @@ def end_membership(member: MemberItem, caller_id: str, least: Role) -> None:
 
 def get_member(organization_id: str, user_id: str) -> MemberItem:
     """Returns the member, with a consistent read. Raises UnknownMember."""
-    item = table.get(keys.member(organization_id, user_id))
-    if item is None:
-        raise UnknownMember
-    return MemberItem.from_item(item)
+    return MemberItem.from_item(known(table.get(keys.member(organization_id, user_id)), UnknownMember))
 
 
 def remove_member(organization_id: str, user_id: str) -> None:

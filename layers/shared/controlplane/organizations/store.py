@@ -15,7 +15,7 @@ from controlplane.organizations.items import BillingItem, OrganizationItem
 from controlplane.people.users import UserItem
 from controlplane.platform.core import clock, ids
 from controlplane.platform.core.actions import Action
-from controlplane.platform.core.errors import Conflict, InvalidToken, NotFound
+from controlplane.platform.core.errors import Conflict, InvalidToken, NotFound, known
 from controlplane.platform.core.ids import MemberId
 from controlplane.platform.core.roles import RANK, Role
 from controlplane.platform.table import keys
@@ -218,10 +218,7 @@ def find_organization(organization_id: str) -> OrganizationItem | None:
 
 def get_organization(organization_id: str) -> OrganizationItem:
     """Returns the organization, with a consistent read. Raises UnknownOrganization."""
-    organization = find_organization(organization_id)
-    if organization is None:
-        raise UnknownOrganization
-    return organization
+    return known(find_organization(organization_id), UnknownOrganization)
 
 
 def get_plan(organization_id: str) -> str:
@@ -369,12 +366,7 @@ def save_default(user_id: str, organization_id: str) -> None:
             keys.user(user_id), "SET #savedOrganizationId = :id", "attribute_exists(pk)", {"id": organization_id}
         ),
     }
-    try:
-        table.transact(legs, Unrecorded.ACCOUNT)
-    except LegFailed as failure:
-        if failure.leg != "membership":
-            raise
-        raise NotMember from None
+    table.transact(legs, Unrecorded.ACCOUNT, {"membership": NotMember})
 
 
 def forget_default(user_id: str, organization_id: str) -> None:

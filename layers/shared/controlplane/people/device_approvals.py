@@ -10,7 +10,7 @@ from typing import Any
 from controlplane.people import device, users
 from controlplane.people.device import USER_CODE_LETTERS, DeviceRequestItem
 from controlplane.platform.core import clock
-from controlplane.platform.core.errors import Conflict, NotFound, RateLimited
+from controlplane.platform.core.errors import Conflict, NotFound, RateLimited, known
 from controlplane.platform.table import keys, rate
 from controlplane.platform.table.keys import Key
 from controlplane.platform.table.parallel import read_both
@@ -180,9 +180,7 @@ def _note_look(pointer: Mapping[str, Any], user_id: str) -> None:
 def _find_and_decide(code: str, user_id: str, decide: Callable[[DeviceRequestItem], None]) -> None:
     """Calls `decide` with the request, and refunds the try at the same time. A wrong code counts, as in a lookup."""
     pointer = _count_and_find(code, user_id)
-    request = device.find_by_digest(pointer["digest"])
-    if request is None:
-        raise UnknownUserCode
+    request = known(device.find_by_digest(pointer["digest"]), UnknownUserCode)
     read_both(lambda: decide(request), lambda: rate.return_try(user_id))
 
 

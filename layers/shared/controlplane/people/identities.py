@@ -20,7 +20,6 @@ from controlplane.platform.table.table import (
     ConditionFailed,
     Delete,
     Leg,
-    LegFailed,
     Put,
     StoreError,
     Unrecorded,
@@ -175,11 +174,8 @@ def move(identity: IdentityItem, user_id: str) -> None:
 
 
 def _move(legs: dict[str, Leg]) -> None:
-    try:
-        table.transact(legs, Unrecorded.ACCOUNT)
-    except LegFailed as failure:
-        meaning = {"identity": IdentityTaken, "targetIssuer": AccountHasIdentity}
-        raise meaning.get(failure.leg, WriteConflict) from None
+    errors = {"identity": IdentityTaken, "targetIssuer": AccountHasIdentity}
+    table.transact(legs, Unrecorded.ACCOUNT, errors, WriteConflict)
 
 
 def _put(subject: Subject, user_id: str) -> Put:

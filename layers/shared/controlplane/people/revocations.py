@@ -11,7 +11,7 @@ from controlplane.people import credential_index, device_approvals, token_famili
 from controlplane.people.credential_index import CredentialItem
 from controlplane.people.device import DeviceRequestItem
 from controlplane.people.token_families import TokenFamilyItem
-from controlplane.platform.core.errors import NotFound
+from controlplane.platform.core.errors import NotFound, known
 from controlplane.platform.table import keys
 from controlplane.platform.table.parallel import read_each
 from controlplane.platform.table.retry import retry_on_conflict
@@ -47,9 +47,7 @@ def revoke_credential(credential: CredentialItem, reason: str) -> None:
 
 def revoke_session(user_id: str, session_id: str) -> str:
     """Revokes the user's credential with that session id. Returns its local id. Raises UnknownSession, Throttled."""
-    credential = credential_index.find_credential(user_id, session_id)
-    if credential is None:
-        raise UnknownSession
+    credential = known(credential_index.find_credential(user_id, session_id), UnknownSession)
     revoke_credential(credential, _BY_USER)
     return credential.local
 

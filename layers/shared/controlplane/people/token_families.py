@@ -14,7 +14,7 @@ from controlplane.people import tokens as user_tokens
 from controlplane.people.credential_index import CredentialItem
 from controlplane.people.tokens import UserTokenItem
 from controlplane.platform.core import clock, ids, tokens
-from controlplane.platform.core.errors import Unauthorized
+from controlplane.platform.core.errors import Unauthorized, known
 from controlplane.platform.core.settings import settings
 from controlplane.platform.table import keys
 from controlplane.platform.table.keys import Key
@@ -175,9 +175,7 @@ def rotate(refresh_token: str, client_id: str | None = None, scopes: list[str] |
     `client_id`, if set, must be the family's; `scopes` narrow the access token. Raises UnknownRefreshToken,
     ScopeNotGranted, and RefreshTokenReused after revoking all tokens of the family. One read, one transaction.
     """
-    family_id = tokens.family_of(refresh_token)
-    if family_id is None:
-        raise UnknownRefreshToken
+    family_id = known(tokens.family_of(refresh_token), UnknownRefreshToken)
     presented = tokens.digest(refresh_token)
 
     def attempt() -> Pair:

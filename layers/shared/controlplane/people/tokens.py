@@ -129,13 +129,9 @@ def put_token(
         last_used_at=now,
         digest=token.digest,
     )
-    try:
-        table.transact(
-            {"person": users.exists_check(user_id), "token": Put(token.to_item()), "listed": entry.upsert()},
-            Unrecorded.CREDENTIAL,
-        )
-    except LegFailed:
-        raise UnknownUser from None
+    person = users.exists_check(user_id)
+    legs: dict[str, Leg] = {"person": person, "token": Put(token.to_item()), "listed": entry.upsert()}
+    table.transact(legs, Unrecorded.CREDENTIAL, otherwise=UnknownUser)
 
 
 def create_token(user_id: str, scopes: list[str], lifetime_seconds: int) -> str:

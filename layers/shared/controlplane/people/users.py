@@ -14,7 +14,7 @@ from controlplane.platform.table import keys
 from controlplane.platform.table.keys import Key
 from controlplane.platform.table.retry import WriteConflict
 from controlplane.platform.table.stored import SPARSE, StoredItem
-from controlplane.platform.table.table import Check, Delete, Leg, LegFailed, Put, StoreError, Unrecorded, Update, table
+from controlplane.platform.table.table import Check, Delete, Leg, Put, StoreError, Unrecorded, Update, table
 
 
 class EmailTaken(StoreError):
@@ -62,19 +62,12 @@ def create_user(
         created_at=clock.timestamp(),
     )
     absent = "attribute_not_exists(pk)"
-    try:
-        table.transact(
-            {
-                "email": Put(_pointer(profile.email, profile.user_id), absent),
-                "profile": Put(profile.to_item(), absent),
-                **(extra_legs(profile.user_id) if extra_legs else {}),
-            },
-            Unrecorded.ACCOUNT,
-        )
-    except LegFailed as failure:
-        if failure.leg != "email":
-            raise
-        raise EmailTaken from None
+    legs: dict[str, Leg] = {
+        "email": Put(_pointer(profile.email, profile.user_id), absent),
+        "profile": Put(profile.to_item(), absent),
+        **(extra_legs(profile.user_id) if extra_legs else {}),
+    }
+    table.transact(legs, Unrecorded.ACCOUNT, {"email": EmailTaken})
     return profile
 
 
@@ -96,10 +89,7 @@ def change_address(profile: UserItem, email: str) -> UserItem:
         # The profile's condition implies this one, unless the table is inconsistent: never free another's address.
         "previous": Delete(keys.user_email(normalize_email(profile.email)), "#userId = :user", {"user": user_id}),
     }
-    try:
-        table.transact(legs, Unrecorded.ACCOUNT)
-    except LegFailed as failure:
-        raise (EmailTaken if failure.leg == "email" else WriteConflict) from None
+    table.transact(legs, Unrecorded.ACCOUNT, {"email": EmailTaken}, WriteConflict)
     return replace(profile, email=address, rosters_pending=True)
 
 

@@ -11,7 +11,7 @@ from typing import TypedDict
 
 from controlplane.organizations.store import admin_check
 from controlplane.platform.core.actions import Action
-from controlplane.platform.core.errors import Conflict, InvalidPayload, NotFound, RoleRequired
+from controlplane.platform.core.errors import Conflict, InvalidPayload, NotFound, RoleRequired, known
 from controlplane.platform.table.retry import WriteConflict, retry_on_conflict
 from controlplane.platform.table.table import Check, Leg, LegFailed, Put, table
 from controlplane.projects.items import NO_BRANDING, Address, ProjectItem, WebsiteItem
@@ -169,9 +169,7 @@ def delete_website(project: ProjectItem, website_id: str, caller_id: str | None 
 
     def without(before: ProjectItem) -> tuple[ProjectItem, Mapping[str, Leg]]:
         nonlocal deleted_audits
-        website = before.find_website(website_id)
-        if website is None:
-            raise UnknownWebsite
+        website = known(before.find_website(website_id), UnknownWebsite)
         after = replace(before, websites=tuple(other for other in before.websites if other is not website))
         _require_trusted(before, after)
         deleted_audits = len(website.audits)

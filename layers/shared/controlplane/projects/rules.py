@@ -12,12 +12,13 @@ MAX_DESCRIPTION = 512
 
 
 class UnsupportedRegion(InvalidRegion):
-    message = "There is no such region. Use one that GET /v1/regions lists."
+    problem = "invalid_region"
+    path = ("region",)
 
     def __init__(self, region: str) -> None:
         offered = [it.id for it in settings.regions]
         message = f"There is no such region. Use one of these: {', '.join(offered)}." + did_you_mean(region, offered)
-        super().__init__(details=[problem(["region"], message, "invalid_region")])
+        super().__init__(message)
 
 
 class UnusableOrigin(InvalidOrigin):

@@ -15,7 +15,7 @@ from typing import Any
 from controlplane.organizations.store import UnknownOrganization, admin_check
 from controlplane.platform.core import clock, ids
 from controlplane.platform.core.actions import Action
-from controlplane.platform.core.errors import NotFound, PlanLimitReached, PlanRequired, RoleRequired
+from controlplane.platform.core.errors import NotFound, PlanLimitReached, PlanRequired, RoleRequired, known
 from controlplane.platform.core.ids import InstanceId, ProjectId
 from controlplane.platform.core.naming import slugify
 from controlplane.platform.core.plans import PLANS
@@ -76,10 +76,7 @@ def find_project(project_id: ProjectId) -> ProjectItem | None:
 
 def get_project(project_id: ProjectId) -> ProjectItem:
     """Returns the project, with a consistent read. Raises UnknownProject."""
-    project = find_project(project_id)
-    if project is None:
-        raise UnknownProject
-    return project
+    return known(find_project(project_id), UnknownProject)
 
 
 def get_project_by_slug(organization_id: str, slug: str) -> tuple[ProjectItem, str]:
@@ -230,8 +227,10 @@ def plan_check(organization_id: str, branding: str) -> Check:
     )
 
 
-def audit_deletions(project: ProjectItem, deleted: Iterable[WebsiteItem]) -> dict[str, Leg]:
+def audit_deletions(project: ProjectItem, deleted: Iterable[WebsiteItem], *, settles: bool = True) -> dict[str, Leg]:
     """Returns legs that delete the websites' audits and the entries of their schedules. Audit runs are kept.
+
+    settles: leave their open findings to the sweep, which resolves them. Those of a deleted project are deleted.
 
     The legs are unconditional: the project's item lists the audits, and the same transaction checks its version. The
     sweep drops the entry of a schedule that is changed at the same time.
@@ -242,6 +241,9 @@ def audit_deletions(project: ProjectItem, deleted: Iterable[WebsiteItem]) -> dic
     legs: dict[str, Leg] = {}
     for audit_id, key, item in zip(audit_ids, found, table.batch_get(found), strict=True):
         legs[audit_id] = Delete(key)
+        if settles:
+            subject_id = f"{audit_id}{deletion_items.IN_PROJECT}{project_id}"
+            legs[f"{audit_id} findings"] = deletion_items.work_item(subject_id)
         if entry := audit_schedule_key(audit_id, project_id, item["schedule"] if item else None):
             legs[f"{audit_id} schedule"] = Delete(entry)
     return legs
@@ -307,15 +309,13 @@ def delete_project(project: ProjectItem, caller_id: str | None = None) -> Projec
                 {"one": 1},
             ),
             "deletion": deletion_items.work_item(project.project_id),
-            **audit_deletions(project, project.websites),
+            **audit_deletions(project, project.websites, settles=False),
         }
         try:
-            table.transact(legs, recorded(Action.PROJECT_DELETE, project, None))
+            # It is deleted with its organization.
+            errors = {"caller": RoleRequired, "organization": UnknownProject}
+            table.transact(legs, recorded(Action.PROJECT_DELETE, project, None), errors)
         except LegFailed as failure:
-            if failure.leg == "caller":
-                raise RoleRequired from None
-            if failure.leg == "organization":
-                raise UnknownProject from None  # it is deleted with its organization
             if failure.leg != "project":
                 raise
             project = existing(failure.item)

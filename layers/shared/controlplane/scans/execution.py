@@ -14,6 +14,7 @@ from controlplane.code_host.pull_requests import report_entry
 from controlplane.code_host.requests import retried_later
 from controlplane.platform.core import clock
 from controlplane.platform.core.actions import Action
+from controlplane.platform.core.errors import known
 from controlplane.platform.core.ids import ProjectId, ScanId
 from controlplane.platform.core.observability import describe, logger
 from controlplane.platform.core.settings import settings
@@ -64,9 +65,7 @@ class ReportPaid(StoreError):
 def acquire_scan(scan_id: ScanId, lease_seconds: int) -> tuple[Lease, ScanItem]:
     """Acquires the scan for a worker and sets it to running. Raises leases.Finished, Held, Exhausted."""
     key = work_key(scan_id)
-    stored = table.get(key)
-    if stored is None:
-        raise leases.Finished
+    stored = known(table.get(key), leases.Finished)
     running = ScanItem.from_item(stored).status_attributes("running")
     change = ", #startedAt = if_not_exists(#startedAt, :at)" + "".join(f", #{name} = :{name}" for name in running)
     lease, item = leases.acquire(key, OPEN, lease_seconds, change, {**running, "at": clock.timestamp()})
@@ -158,10 +157,8 @@ def complete_scan(
         after={"status": "completed", "findings": finding_count, "issues": issue_count, "access": completed.access},
     )
     try:
-        table.transact(legs, record)
+        table.transact(legs, record, {"report": ReportPaid})
     except LegFailed as failure:
-        if failure.leg == "report":
-            raise ReportPaid from None
         stored = failure.items.get("scan")
         if stored is None or stored.get("claim") != lease.claim or stored["status"] != "completed":
             raise leases.LeaseLost from None

@@ -24,7 +24,7 @@ from controlplane.platform.table.keys import Key
 from controlplane.platform.table.leases import Lease
 from controlplane.platform.table.retry import WriteConflict, retry_on_conflict
 from controlplane.platform.table.stored import SPARSE, Derived, StoredItem, to_map
-from controlplane.platform.table.table import Check, Leg, LegFailed, Put, Unrecorded, table
+from controlplane.platform.table.table import Check, Leg, Put, Unrecorded, table
 from controlplane.scans.findings import item_id_of
 from controlplane.scans.items import ScanItem
 
@@ -81,10 +81,7 @@ def put_history(lease: Lease, items: Sequence[HistoryItem]) -> None:
     for start in range(0, len(items), _MOST_PUTS):
         part = items[start : start + _MOST_PUTS]
         legs: dict[str, Leg] = {"scan": held(lease), **{item.fingerprint: Put(item.to_item()) for item in part}}
-        try:
-            table.transact(legs, Unrecorded.PUBLICATION)
-        except LegFailed:
-            raise leases.LeaseLost from None
+        table.transact(legs, Unrecorded.PUBLICATION, otherwise=leases.LeaseLost)
 
 
 def held(lease: Lease) -> Check:
@@ -133,10 +130,7 @@ def _resolve(
                 legs[f"history of {item_id}"] = Put(replace(entry, unsettled=False).to_item())
         if not changes:
             return []
-        try:
-            return transact_and_tell(changes, legs, Unrecorded.PUBLICATION)
-        except LegFailed as failure:
-            raise failure.mapped({"scan": leases.LeaseLost}, WriteConflict) from None
+        return transact_and_tell(changes, legs, Unrecorded.PUBLICATION, {"scan": leases.LeaseLost}, WriteConflict)
 
     return retry_on_conflict(resolve, "the items")
 
@@ -172,10 +166,7 @@ def _publish_late(scan: ScanItem, discoveries: Mapping[str, Discovery]) -> list[
             legs[f"history of {discovery.item_id}"] = _if_unchanged(key, gone)
         if not changes:
             return []
-        try:
-            return transact_and_tell(changes, legs, Unrecorded.PUBLICATION)
-        except LegFailed:
-            raise WriteConflict from None
+        return transact_and_tell(changes, legs, Unrecorded.PUBLICATION, otherwise=WriteConflict)
 
     return retry_on_conflict(publish, "the items")
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Self
 from controlplane.findings.items import VendorPlace
 from controlplane.organizations.items import BillingItem
 from controlplane.platform.core import clock
-from controlplane.platform.core.errors import NotFound
+from controlplane.platform.core.errors import NotFound, known
 from controlplane.platform.core.ids import ProjectId, RepositoryId, ScanId, ScanRequestId
 from controlplane.platform.core.settings import settings
 from controlplane.platform.table import keys, waiting
@@ -112,18 +112,12 @@ class ScanWithInventory(NamedTuple):
 
 def get_request(request_id: ScanRequestId) -> RequestItem:
     """Returns the request, with a consistent read. Raises UnknownRequest."""
-    item = table.get(work_key(request_id))
-    if item is None:
-        raise UnknownRequest
-    return RequestItem.from_item(item)
+    return RequestItem.from_item(known(table.get(work_key(request_id)), UnknownRequest))
 
 
 def get_scan(scan_id: ScanId) -> ScanItem:
     """Returns the scan, with a consistent read. Raises UnknownScan."""
-    item = table.get(work_key(scan_id))
-    if item is None:
-        raise UnknownScan
-    return ScanItem.from_item(item)
+    return ScanItem.from_item(known(table.get(work_key(scan_id)), UnknownScan))
 
 
 def find_with_inventory(scan_id: ScanId) -> ScanWithInventory | None:
@@ -276,10 +270,7 @@ async def wait_for_end(found: ScanWithInventory, seconds: float) -> tuple[ScanWi
     """
 
     def read() -> ScanWithInventory:
-        current = find_with_inventory(found.scan.scan_id)
-        if current is None:
-            raise NotFound
-        return current
+        return known(find_with_inventory(found.scan.scan_id), NotFound)
 
     return await _wait(read, lambda it: it.scan.is_open, seconds, found)
 

@@ -73,10 +73,8 @@ def create_request(
 
     def create() -> tuple[RequestItem, Entry]:
         try:
-            table.transact(legs, record)
+            table.transact(legs, record, {"project": ProjectGone})
         except LegFailed as failure:
-            if failure.leg == "project":
-                raise ProjectGone from None
             if failure.leg != "repository":
                 raise
             if failure.item is None:

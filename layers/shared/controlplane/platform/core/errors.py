@@ -88,13 +88,13 @@ class InvalidPayload(ApiError):
 
     code = "INVALID_PAYLOAD"
     message = "The request is invalid."
-    # The code of the only problem, if there are no details.
+    # The code and the path of the only problem, if there are no details.
     problem: ClassVar[str] = "invalid"
+    path: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, message: str | None = None, *, details: Problems | None = None, **options: Any) -> None:
         if not details:
-            message = message or self.message
-            details = [{"code": self.problem, "message": message, "path": []}]
+            details, message = [problem([*self.path], message or self.message, self.problem)], None
         super().__init__(message or summarize(details), details=limit_problems(details), **options)
 
     @classmethod
@@ -162,9 +162,8 @@ def _truncate(text: str) -> str:
 
 class UnknownCursor(InvalidPayload):
     message = "This list didn't issue this cursor with these filters. Begin again without a cursor."
-
-    def __init__(self) -> None:
-        super().__init__(details=[problem(["cursor"], self.message, "invalid_cursor")])
+    problem = "invalid_cursor"
+    path = ("cursor",)
 
 
 class MethodNotAllowed(InvalidPayload):
@@ -303,6 +302,13 @@ class DatabaseUnavailable(ServiceUnavailable):
 
     def __init__(self) -> None:
         super().__init__(headers={"Retry-After": "1"})
+
+
+def known[Found](found: Found | None, unknown: Exception | type[Exception]) -> Found:
+    """Returns what was found. Raises `unknown` if it is None."""
+    if found is None:
+        raise unknown
+    return found
 
 
 def did_you_mean(word: str, names: Iterable[str]) -> str:

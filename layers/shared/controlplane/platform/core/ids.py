@@ -69,6 +69,14 @@ class OwnedId(str):
         return parsed
 
     @classmethod
+    def parse_own(cls, organization_id: str, text: str, unknown: type[Exception]) -> Self:
+        """Returns the id of an item of the organization. Raises `unknown` for any other text."""
+        parsed = cls.parse(text)
+        if parsed is None or parsed.organization_id != organization_id:
+            raise unknown
+        return parsed
+
+    @classmethod
     def stored(cls, text: str) -> Self:
         """Returns the id that an item or a message of ours contains. Raises LookupError if it is of another kind."""
         if len(text) != 20 + cls.local_length or not text.startswith(cls.prefix):

@@ -166,6 +166,8 @@ class Settings(BaseModel):
     emails_dead_letters_url: OptionalUrl = None
     website_audits_queue_url: OptionalUrl = None
     website_audits_dead_letters_url: OptionalUrl = None
+    audit_reports_queue_url: OptionalUrl = None
+    audit_reports_dead_letters_url: OptionalUrl = None
     # Lets webhooks go to http URLs and to private addresses. Only for local runs: no template sets it.
     webhooks_to_this_machine: bool = False
     # Limits on the part of a repository that a scan reads, which is incomplete beyond the first three: the compressed

@@ -16,6 +16,7 @@ from fastapi import Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from pydantic import BeforeValidator
+from pydantic.alias_generators import to_camel
 from starlette.routing import BaseRoute, Match
 from starlette.types import Receive, Scope, Send
 
@@ -61,7 +62,7 @@ _SCOPES = ("fastapi_middleware_astack", "fastapi_inner_astack", "fastapi_functio
 
 
 class ControlRoute(APIRoute):
-    """A route with requirements on its caller. `return_type` is the endpoint's."""
+    """A route with requirements on its caller. `return_type` is the endpoint's, and so is the operation's name."""
 
     def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:
         parameter, self.requirements = _declared_requirements(endpoint)
@@ -69,6 +70,7 @@ class ControlRoute(APIRoute):
         self.return_type = hints.get("return")
         self.service_endpoint = endpoint
         options["response_model"] = None
+        options["operation_id"] = to_camel(endpoint.__name__)
         self.deprecation = deprecations.OPERATIONS.get(options["operation_id"])
         options["deprecated"] = self.deprecation is not None
         status = options.get("status_code") or 200

@@ -11,14 +11,16 @@ from controlplane.platform.table.table import Put
 
 # Begins the subject of a repository that was unlinked from a project.
 UNLINKED: Final = "unlinked_"
+# Follows a deleted audit in the subject, before its project.
+IN_PROJECT: Final = "@"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeletionItem(StoredItem):
     """Cleanup that is left to do after a deletion, or after a scan that supersedes others.
 
-    subject_id: the deleted project, repository, organization, or account, the completed scan, or the repository that
-        was unlinked from a project, after UNLINKED.
+    subject_id: the deleted project, repository, organization, or account, the completed scan, the repository that was
+        unlinked from a project, after UNLINKED, or the deleted audit with its project: `aud_01j…@prj_2f…`.
     step: how many kinds of items are removed; None before the first page. `after` is the position in the next kind.
     final: True if everything was removed once, and is removed again for late writers.
     created_at: when the organization was created, if it is one; its audit log began then.
@@ -36,7 +38,7 @@ class DeletionItem(StoredItem):
 
 
 def work_item(subject_id: str, created_at: str | None = None, address: str | None = None) -> Put:
-    """Returns the leg that schedules the cleanup of a deleted project, repository, organization, or account, or a link.
+    """Returns the leg that schedules the cleanup of what was deleted, or of a link.
 
     For a completed scan, it schedules the expiry of the findings of the scans it supersedes.
     """

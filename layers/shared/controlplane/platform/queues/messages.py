@@ -51,6 +51,7 @@ class Queue(StrEnum):
     NOTIFICATIONS = "notifications"
     EMAILS = "emails"
     WEBSITE_AUDITS = "website-audits"
+    AUDIT_REPORTS = "audit-reports"
 
     @property
     def url(self) -> str:

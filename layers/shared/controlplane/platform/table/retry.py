@@ -11,6 +11,9 @@ from typing import Any
 _ATTEMPTS = 8
 _FIRST_PAUSE_SECONDS = 0.025
 
+# What to raise if a leg of a transaction fails, by the leg's name.
+type Errors = Mapping[str, Exception | type[Exception]]
+
 
 class StoreError(Exception):
     """The base class of errors raised by the store."""
@@ -47,10 +50,9 @@ class LegFailed(StoreError):
     def item(self) -> dict[str, Any] | None:
         return self.items[self.leg]
 
-    def mapped(self, errors: Mapping[str, type[Exception]], otherwise: type[Exception] | None = None) -> Exception:
+    def mapped(self, errors: Errors, otherwise: type[Exception] | None = None) -> Exception | type[Exception]:
         """Returns the error for the first failed leg: the one of its name, or `otherwise`, or this one."""
-        found = errors.get(self.leg, otherwise)
-        return self if found is None else found()
+        return errors.get(self.leg, otherwise) or self
 
 
 class WriteConflict(StoreError):

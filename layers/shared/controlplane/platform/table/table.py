@@ -31,6 +31,7 @@ from controlplane.platform.table.legs import (
 from controlplane.platform.table.parallel import read_each
 from controlplane.platform.table.retry import (
     ConditionFailed,
+    Errors,
     LegFailed,
     StoreError,
     TableUnavailable,
@@ -323,8 +324,16 @@ class Table:
             else:
                 raise Throttled("unprocessed writes remain")
 
-    def transact(self, legs: Mapping[str, Leg], record: Record) -> None:
-        """Writes all legs and the entries in the audit log, or none. Raises LegFailed with the first failed leg.
+    def transact(
+        self,
+        legs: Mapping[str, Leg],
+        record: Record,
+        errors: Errors | None = None,
+        otherwise: type[Exception] | None = None,
+    ) -> None:
+        """Writes all legs and the entries in the audit log, or none.
+
+        Raises the error of `errors` for the first failed leg, or else `otherwise`, or else LegFailed.
 
         Contention (another transaction on the same items, or throttling) applies nothing and is retried with a new
         token. After the first unknown outcome, retries keep the token: if the write was applied, DynamoDB returns its
@@ -336,15 +345,15 @@ class Table:
         else:
             entries = {f"{_ENTRY} {number}" if number else _ENTRY: it.leg() for number, it in enumerate(recorded)}
             legs = {**legs, **entries}
-        if legs:
-            self._send_transaction(legs)
+        try:
+            if legs:
+                self._send_transaction(legs)
+        except LegFailed as failure:
+            raise failure.mapped(errors or {}, otherwise) from None
 
     def transact_or_retry(self, legs: Mapping[str, Leg], record: Record) -> None:
         """Like `transact`, for `retry_on_conflict`: raises WriteConflict if a condition was false."""
-        try:
-            self.transact(legs, record)
-        except LegFailed:
-            raise WriteConflict from None
+        self.transact(legs, record, otherwise=WriteConflict)
 
     def _check(self, leg: Leg) -> None:
         """Checks the leg's condition in place of its write, for a dry run. Raises ConditionFailed."""

@@ -5,7 +5,7 @@ Each builder has an example item above it. Other modules import the package, and
     accounts     USER, EMAIL, IDENTITY, BLOCKS, CREDENTIALS, TH (tokens by hash), DC and UC (devices), FAMILY
                  ORG, SLUG, INVITEE, KH (keys by hash), AUDITLOG
     findings     SCAN, REPO, INSTALLATION, GITHUBSTATE, ISSUEATTEMPTS, SCANQUEUE, SCANSCHEDULE, SCANWATCH, ADVISORIES,
-                 LATESTSCANS
+                 LATESTSCANS, COMMENTED
     operations   IP, RATE, REFUSALS, TRIES, IDEMPOTENCY, OUTBOX, DELETIONS, AUDITSCHEDULE, AUDITWATCH, SWEEP, WAITSLOT,
                  WORKERS, DELIVERY, HOSTLIMIT, MAILS, MAILTO, FEEDBACK…
 

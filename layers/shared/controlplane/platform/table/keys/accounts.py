@@ -230,13 +230,19 @@ def project_slug(organization_id: str, slug: str) -> Key:
 # {pk: ORG#org_2f…, sk: AUDIT#01j…#aud_01j…, auditId: aud_01j…, projectId: prj_2f…, websiteId: web_01j…,
 #  url: https://example.com/, schedule: weekly, token: 4f…, consentUrl: https://…, createdAt: 2026-…,
 #  proof: {method: dns, at: 2026-…}, latestRun: {runId: run_2f…, outcome: failed, at: 2026-…}, activeRunId: run_2f…,
-#  findings: [loaded-before-consent:segment], runsOn: {day: 2026-03-04, started: 2}}
+#  findings: [loaded-before-consent:segment]}
 def audit(organization_id: str, project_local: str, audit_id: str) -> Key:
     return Key(organization_pk(organization_id), f"{audit_prefix(project_local)}{audit_id}")
 
 
 def audit_prefix(project_local: str) -> str:
     return f"{AUDIT_PREFIX}{project_local}#"
+
+
+# The number of runs that people have started on a day for a website's audits.
+# {pk: ORG#org_2f…, sk: AUDITSTARTS#shop.example.com#2026-03-04, started: 3, expiresAt: 1790000000}
+def audit_starts(organization_id: str, host: str, day: str) -> Key:
+    return Key(organization_pk(organization_id), f"AUDITSTARTS#{host}#{day}")
 
 
 # A run of an audit, which outlives the audit.

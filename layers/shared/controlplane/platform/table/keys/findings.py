@@ -20,6 +20,7 @@ INBOX = Index("inbox", "pk", "inboxOrder")
 INBOX_BY_STATUS = Index("inboxByStatus", "inboxByStatus", "inboxOrder")
 
 INBOX_PREFIX = "INBOX#"
+COMMENTER_PREFIX = "COMMENTER#"
 _LONGEST_SORT_KEY_BYTES = 1_024
 REPOSITORY_PREFIX = "REPO#"
 INSTALLATION_PREFIX = "INSTALLATION#"
@@ -55,7 +56,17 @@ def commenter(organization_id: str, user_id: str, local: str) -> Key:
 
 
 def commenter_prefix(user_id: str) -> str:
-    return f"COMMENTER#{user_id}#"
+    return f"{COMMENTER_PREFIX}{user_id}#"
+
+
+# Written with them, so that people can export what they wrote in organizations that they have left.
+# {pk: COMMENTED#usr_8k…, sk: org_2f…, organizationId: org_2f…}
+def commented(user_id: str, organization_id: str) -> Key:
+    return Key(commented_pk(user_id), organization_id)
+
+
+def commented_pk(user_id: str) -> str:
+    return f"COMMENTED#{user_id}"
 
 
 def commented_item(commented: Key) -> Key:

@@ -1,23 +1,34 @@
-"""POST /v1/code-audit/scans: requests a scan of a linked repository."""
+"""The start of a scan of a linked repository, and its cancellation, which leaves no findings and no charge."""
 
 import pytest
 
 from controlplane.code_host import repositories
 from controlplane.code_host.items import Link
+from controlplane.findings import inbox
+from controlplane.platform.core.actions import Action
 from controlplane.platform.core.ids import ScanRequestId
-from controlplane.platform.queues import messages, outbox
-from controlplane.platform.queues.messages import Queue
+from controlplane.platform.queues import messages
+from controlplane.platform.queues.messages import ExecuteScan, Queue
 from controlplane.platform.table.leases import MAX_ATTEMPTS
 from controlplane.platform.table.table import table
 from controlplane.projects import store as projects
 from controlplane.scans import execution, reads
 from tests.functional.code_audit.conftest import KEY, SCANS, AtOnce, Organization
-from tests.support.audits import end_scan, make_request, make_scan, preparation_worker, serving, stored_repository
+from tests.functional.scan_execution.test_execute_scan import FILES, deliver, send
+from tests.support.audit_log import all_entries
+from tests.support.audits import (
+    end_scan,
+    lease_of,
+    make_request,
+    make_scan,
+    preparation_worker,
+    serving,
+    stored_repository,
+)
 from tests.support.calls import item_of, refused
-from tests.support.code_host import SHA
+from tests.support.code_host import SHA, FakeHost, archive
 from tests.support.crashes import dies_at
 from tests.support.each import each
-from tests.support.sweeping import swept
 from tests.support.world import table_dump
 
 
@@ -63,18 +74,6 @@ def test_a_scan_that_exists_in_time_is_returned_also_by_a_dry_run_of_a_retry(acm
     assert (scan["status"], scan["access"], scan["headCommitSha"]) == ("queued", "free-preview", SHA)
     body = {"repositoryId": repository.repository_id}
     assert acme.send("POST", f"{SCANS}?dryRun=true", body, **KEY).text == reply.text
-
-
-def test_a_message_that_cant_be_sent_is_sent_once_by_the_sweep(acme, repository, sqs, now):
-    sqs.broken = True
-    reply = acme.start(repository)
-    (entry,) = waiting()
-    assert (reply.status, entry["message"]["M"]["requestId"]["S"]) == (202, reply.data["preparationId"])
-    sqs.broken = False
-    assert swept(messages.resend) == 0  # the function itself may still be sending it
-    now.advance(outbox.RESEND_AFTER_SECONDS + 1)
-    assert [swept(messages.resend), swept(messages.resend)] == [1, 0]
-    assert (len(sqs.at(Queue.SCAN_PREPARATION.url)), waiting()) == (1, [])
 
 
 @pytest.mark.parametrize("code", ["ThrottlingException", "InternalServerError", "AccessDeniedException"])
@@ -189,3 +188,63 @@ def test_returns_409_with_the_request_or_the_scan_until_it_has_ended(acme, repos
         if status == "running":
             end_scan(scan)
             assert acme.start(repository, headers=once).status == 202
+
+
+@pytest.fixture
+def cancel(free):
+    return lambda scan, who=None: free.send("POST", f"{SCANS}/{scan.scan_id}/cancel", None, who)
+
+
+@each("status", ["queued", "running"])
+def test_an_open_scan_is_canceled_for_any_member_and_frees_its_repository(status, free, cancel, world):
+    scan = free.scan(repository := free.connect(), status=status)
+    reply = cancel(scan, world.member(free.company, "member").token)
+    assert (reply.status, reply.data["status"], reply.data["progress"]["stageStatus"]) == (200, "canceled", "canceled")
+    assert reply.data["failure"] == {"code": "CANCELED", "message": "A member of the organization canceled it."}
+    assert {**free.get(scan).data, "inventory": None} == {**reply.data, "inventory": None}
+    assert [it["resource"] for it in all_entries() if it["action"] == Action.SCAN_CANCEL].count(scan.scan_id) == 1
+    before = table_dump()
+    assert cancel(scan).data == reply.data
+    assert len(table_dump()) == len(before)
+    # It neither used the free preview nor blocks the next scan.
+    assert not repositories.get_repository(repository.repository_id).preview_used
+    assert make_request(repository)
+
+
+@each("status", ["completed", "failed"])
+def test_a_scan_that_has_ended_stays_as_it_is(status, free, cancel):
+    scan = free.scan(status=status)
+    reply = cancel(scan)
+    assert (reply.status, reply.code, reply.error["details"]) == (409, "CONFLICT", {"currentStatus": status})
+    assert reads.get_scan(scan.scan_id) == scan
+
+
+def test_a_scan_that_publishes_its_findings_is_no_longer_canceled(free, cancel):
+    scan = free.scan(status="running")
+    for stage in ("publish", "fetch"):  # the second attempt begins again after the first one may have published
+        execution.report_stage(lease_of(scan), stage, "running", reached=3)
+        reply = cancel(scan)
+        assert (reply.status, reply.error["details"]) == (409, {"currentStatus": "running"})
+        assert "begun to publish findings" in reply.error["message"]
+
+
+@each("is_running", [False, True])
+def test_the_worker_of_a_canceled_scan_publishes_and_charges_nothing(is_running, free, cancel, sqs):
+    scan = free.scan(repository := free.connect(), status="queued")
+    letter = send(sqs, ExecuteScan(scan_id=scan.scan_id))
+
+    class Canceling(FakeHost):
+        def stream_tarball(self, *args, **options):
+            assert cancel(scan).status == 200
+            return super().stream_tarball(*args, **options)
+
+    if not is_running:
+        cancel(scan)
+    host = Canceling(archives={SHA: archive(FILES)})
+    deliver(sqs, letter, host)
+    assert bool(host.asked) is is_running
+    stored = reads.get_scan(scan.scan_id)
+    assert (stored.status, stored.finding_count) == ("canceled", None)
+    assert (sqs.at(letter.queue_url), free.balance) == ([], 80)
+    assert inbox.list_items(free.id, None, 100, None).items == []
+    assert "activeRequestId" not in stored_repository(repository)

@@ -1,4 +1,4 @@
-"""A report is charged once: scans of the same commit and folder, with the same rules, are unlocked along with it."""
+"""An unlock charges once for a report, which scans of the same commit and folder with the same rules share."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from controlplane.billing import store as billing
 from controlplane.code_host import repositories
 from controlplane.code_host.items import Link
 from controlplane.platform.core import clock
-from controlplane.platform.queues.messages import ExecuteScan, PublishScan
+from controlplane.platform.queues.messages import PublishScan, Queue
 from controlplane.platform.table import keys
 from controlplane.platform.table.table import Update, table
 from controlplane.projects import store as projects
@@ -14,15 +14,73 @@ from controlplane.scans import reads
 from openassent_analysis import rules_version
 from tests.functional.code_audit.conftest import ISSUES, SCANS, change
 from tests.functional.projects.builders import make_project
-from tests.functional.scan_execution.test_execute_scan import FILES, QUEUE, deliver, published, run, send
+from tests.functional.scan_execution.test_execute_scan import QUEUE, deliver, published, run, send
 from tests.support.audit_log import all_entries
 from tests.support.audits import make_scan
 from tests.support.calls import before_the_transaction
 from tests.support.cleanup import finish_deletions
-from tests.support.code_host import SHA, FakeHost, archive
+from tests.support.code_host import FakeHost
+from tests.support.each import each
 from tests.support.table import PREPARED
+from tests.support.world import table_dump
 
 pytestmark = pytest.mark.usefixtures("sqs")
+
+
+@pytest.fixture
+def scan(free):
+    return free.scan(issues=ISSUES)
+
+
+def test_an_unlock_charges_once_shows_all_findings_and_publishes_them(free, scan, sqs):
+    reply = free.unlock(scan)
+    assert (reply.status, reply.data) == (200, {"status": "unlocked"})
+    shown, issues = free.get(scan).data, free.get(scan, "/issues").data
+    assert (shown["access"], shown["unlockCredits"], len(issues["issues"]), issues["lockedCount"]) == (
+        "full",
+        None,
+        5,
+        0,
+    )
+    (spent,) = [entry for entry in free.ledger if "scanId" in entry]
+    assert (spent["credits"], spent["scanId"], spent["by"]) == (-50, scan.scan_id, free.owner.user_id)
+    (letter,) = sqs.at(Queue.SCAN_EXECUTION.url)
+    assert letter.body == f'{{"version": 1, "kind": "publish-scan", "scanId": "{scan.scan_id}"}}'
+    before = len(table_dump())
+    again = free.unlock(scan)
+    assert (again.status, again.data) == (200, {"status": "already-unlocked"})
+    assert (free.balance, len(table_dump())) == (30, before)
+
+
+@each(
+    ("options", "status", "charge"),
+    [
+        ({"again": "locked", "issues": ISSUES}, "unlocked", -50),
+        ({"again": "full", "issues": ISSUES}, "already-unlocked", 0),
+        ({"issues": ISSUES[:3]}, "unlocked", 0),
+    ],
+)
+def test_only_locked_findings_are_charged_for(options, status, charge, free):
+    billing.add_credits(free.id, 50)
+    before = free.balance
+    assert (free.unlocks(free.scan(**options)), free.balance - before) == (status, charge)
+
+
+def test_an_insufficient_balance_is_reported_and_unchanged_and_an_exact_one_is_enough(free, scan):
+    billing.add_credits(free.id, -31)
+    reply = free.unlock(scan)
+    assert (reply.status, reply.code) == (402, "INSUFFICIENT_CREDITS")
+    assert reply.error["details"] == {"remainingCredits": 49, "requiredCredits": 50}
+    assert (free.balance, free.get(scan).data["access"]) == (49, "free-preview")
+    billing.add_credits(free.id, 1)
+    assert (free.unlocks(scan), free.balance) == ("unlocked", 0)
+
+
+@each("status", ["queued", "running", "failed"])
+def test_a_scan_that_is_not_completed_cant_be_unlocked(status, free):
+    reply = free.unlock(free.scan(status=status))
+    assert (reply.status, reply.code, free.balance) == (409, "CONFLICT", 80)
+    assert reply.error["details"] == {"reason": "not_completed", "status": status}
 
 
 @pytest.fixture
@@ -116,22 +174,6 @@ def test_later_scans_are_completed_with_full_access(free, repository, publish, s
     assert (len(published(later)), len(reports(repository))) == (later.issue_count, 1)
 
 
-def test_a_scan_has_full_access_if_the_first_one_is_unlocked_while_it_is_completed(free, repository, publish, sqs):
-    first = run(sqs, free.scan(repository, status="queued"))
-    later = free.scan(repository, status="queued")
-    letter = send(sqs, ExecuteScan(scan_id=later.scan_id))
-
-    def unlock_all():
-        free.unlock(first)
-        publish(but=letter)
-
-    with before_the_transaction(table.client, unlock_all, naming="REPORT#"):
-        deliver(sqs, letter, FakeHost(archives={SHA: archive(FILES)}))
-    later = reads.get_scan(later.scan_id)
-    assert is_full(free, later)
-    assert [item.status for item in published(later)] == ["open"] * later.issue_count
-
-
 @pytest.mark.parametrize("options", [{"commit": "2" * 40}, {"rules_version": "another"}])
 def test_other_reports_are_charged_separately(options, free, repository, publish, world):
     world.credits(free.company, 20)
@@ -190,11 +232,3 @@ def test_a_scan_that_is_deleted_during_the_unlocking_is_not_recreated(free, repo
     table.delete_all([second.key], PREPARED)
     publish()
     assert (table.get(second.key), len(reports(repository))) == (None, 1)
-
-
-def test_the_balance_is_the_sum_of_the_ledger_with_a_top_up(free, repository, publish):
-    billing.enable_top_up(free.id, threshold=50, amount=100, monthly_limit=5)
-    for scan in scans_of(repository):
-        free.unlock(scan)
-    publish()
-    assert ([entry["credits"] for entry in free.ledger if "scanId" in entry], free.balance) == ([-50, 100], 130)
