@@ -9,7 +9,7 @@ from controlplane.audits.items import ReportItem
 from controlplane.code_host import repositories
 from controlplane.code_host.items import RepositoryItem
 from controlplane.feedback import store as feedback
-from controlplane.findings import inbox, intake, issue_attempts, vendors
+from controlplane.findings import conversations, inbox, intake, issue_attempts, vendors
 from controlplane.findings.intake import RuntimeVendorDetection
 from controlplane.organizations import store as organizations
 from controlplane.platform.core import ids
@@ -63,7 +63,7 @@ def populate_organization(world: World, company: Company | None = None) -> Popul
     message = new_entry("scan-execution", {})
     unlocks.charge(scan, owner, message)
     delete_entry(message)
-    world.finding(company)
+    conversations.add_comment(world.finding(company), "Ours?", owner, {})
     world.invitation(company, f"invited-{project.slug}@example.com")
     organizations.save_default(owner, organization_id)
     feedback.submit_report(organization_id, {"category": "bug", "message": "It is slow."})
