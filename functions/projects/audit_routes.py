@@ -104,7 +104,7 @@ async def start_audit_run(
 ) -> Answer[AuditRun]:
     """Starts a run, which takes minutes. Takes no body. The event `audit.completed` says that it has ended.
 
-    An audit has one run at a time. A website has 6 a day that are started, of all its audits.
+    An audit has one run at a time, and people can start 6 runs of a website a day, in all its audits.
     """
     audit = access.enter_while(lambda project_id: audits.get_audit(project_id, audit_id))
 

@@ -94,9 +94,9 @@ def pack(template: Path) -> Path:
             return found[0]
         with zipfile.ZipFile(f"{folder}.zip", "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
             for path in sorted(folder.rglob("*")):
-                if not _BROWSER.isdisjoint(path.parts):
-                    continue
-                archive.write(path, path.relative_to(folder))
+                name = path.relative_to(folder)
+                if _BROWSER.isdisjoint(name.parts):
+                    archive.write(path, name)
         return f"{found[0]}.zip"
 
     copy = template.with_name(PACKED.name)

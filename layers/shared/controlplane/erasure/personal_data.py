@@ -126,6 +126,7 @@ def _list_own_items(user_id: str) -> tuple[list[dict[str, Any]], str | None]:
         keys.feedback_by_pk(user_id),
     ]
     account, *others = read_each(_list_partition, owned)
+    *_, commented, reported = others
     email = next((str(item["email"]) for item in account if item["sk"] == keys.PROFILE_SK), None)
     wanted = [
         keys.identity(digest)
@@ -135,14 +136,14 @@ def _list_own_items(user_id: str) -> tuple[list[dict[str, Any]], str | None]:
     ]
     joined = [item["organizationId"] for item in account if item["sk"].startswith(keys.MEMBERSHIP_PREFIX)]
     wanted += [keys.member(it, user_id) for it in joined]
-    reports = [located for item in others[-1] if (located := feedback.find_keys(item["sk"]))]
+    reports = [located for item in reported if (located := feedback.find_keys(item["sk"]))]
     wanted += [key for located in reports for key in located]
     address = normalize_email(email) if email else None
     wanted += [keys.user_email(address)] if address else []
     addressed = [keys.invitee_pk(address), keys.mail_address_pk(address)] if address else []
-    prefix, commented_in = keys.commenter_prefix(user_id), [item["organizationId"] for item in others[-2]]
-    commented = [(keys.organization_pk(it), prefix) for it in dict.fromkeys([*joined, *commented_in])]
-    listed = [*((pk, "") for pk in addressed), *commented]
+    organizations = dict.fromkeys([*joined, *(item["organizationId"] for item in commented)])
+    prefix = keys.commenter_prefix(user_id)
+    listed = [*((pk, "") for pk in addressed), *((keys.organization_pk(it), prefix) for it in organizations)]
     found, more = read_both(lambda: _find(wanted), lambda: read_each(lambda it: _list_partition(*it), listed))
     _add_texts(found, reports)
     return [*account, *found.values(), *(item for items in (*others, *more) for item in items)], email

@@ -63,7 +63,7 @@ def with_assignees(items: Sequence[InboxItem], *, named: bool = True) -> list[In
     unknown = {it.assignee.user_id for it in items if it.assignee and it.assignee.name is None}
     found = members.find_members(items[0].organization_id, unknown) if unknown else {}
 
-    def known(item: InboxItem) -> InboxItem:
+    def with_assignee(item: InboxItem) -> InboxItem:
         assignee = item.assignee
         if assignee is not None and assignee.name is None:
             member = found.get(assignee.user_id)
@@ -73,7 +73,7 @@ def with_assignees(items: Sequence[InboxItem], *, named: bool = True) -> list[In
             assignee = assignee._replace(name=None, email=None)
         return replace(item, assignee=assignee)
 
-    return [known(item) for item in items]
+    return [with_assignee(item) for item in items]
 
 
 def people_of(comments: Iterable[Comment]) -> set[str]:
@@ -158,11 +158,11 @@ def add_comment(
 def delete_comment(item: InboxItem, comment_id: str, user_id: str, role: Role) -> None:
     """Deletes a comment of the person, or any if they are an admin. Raises UnknownComment, RoleRequired."""
     key = keys.inbox_item(*item.item_id.location)
-    known: InboxItem | None = item
+    read: InboxItem | None = item
 
     def delete() -> None:
-        nonlocal known
-        current, known = known or _read_again(key), None
+        nonlocal read
+        current, read = read or _read_again(key), None
         places = [place for place, it in enumerate(current.comments) if it.id == comment_id]
         if not places:
             raise UnknownComment
