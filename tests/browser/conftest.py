@@ -219,13 +219,17 @@ class Visit:
     def press(self, name: str) -> None:
         self.page.get_by_role("button", name=name).click()
 
+    def arrive(self, heading: str) -> None:
+        """Waits for the page with that heading to have loaded: until then, its layout may be one without styles."""
+        self.page.get_by_role("heading", name=heading, level=1).wait_for()
+        self.page.wait_for_load_state("load")
+
     def look(self, heading: str, name: str, except_for: Collection[str] = ()) -> None:
-        """Waits for the page with that heading, takes a screenshot, and checks axe's rules except those listed.
+        """Arrives at the page, takes a screenshot, and checks axe's rules except those listed.
 
         Also checks that no control is transparent, which axe and clicks ignore.
         """
-        self.page.get_by_role("heading", name=heading, level=1).wait_for()
-        self.page.wait_for_load_state("load")
+        self.arrive(heading)
         pictures = os.environ.get("BROWSER_PICTURES")
         if pictures:
             Path(pictures).mkdir(parents=True, exist_ok=True)

@@ -31,6 +31,7 @@ def test_findings_are_decided_on_by_keyboard_and_undone(stack: Stack, visit: Cal
     person.look("Inbox", "inbox-decided")
     keys.press("u")
     person.page.get_by_text("2 findings are restored.").wait_for()
+    person.arrive("Inbox")
     keys.press("/")
     keys.type("no such finding")
     keys.press("Enter")

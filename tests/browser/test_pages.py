@@ -162,7 +162,7 @@ class TestByKeyboard:
         person = signed_in(visit(), "/device")
         device = stack.device()
         keyboard = person.page.keyboard
-        person.page.get_by_role("heading", name="Approve a device").wait_for()
+        person.arrive("Approve a device")
         keyboard.press("Tab")
         assert _focus(person) == "Skip to the content"
         keyboard.press("Enter")
@@ -174,7 +174,7 @@ class TestByKeyboard:
         assert person.page.evaluate("document.activeElement.id") == "user_code"
         keyboard.type(device.userCode)
         keyboard.press("Enter")
-        person.page.get_by_role("heading", name="Approve this device?").wait_for()
+        person.arrive("Approve this device?")
         for _ in range(30):
             keyboard.press("Tab")
             if _focus(person) == "Approve":
@@ -205,7 +205,7 @@ class TestElsewhere:
 
     def test_large_text_doesnt_break_the_page(self, visit: Callable[..., Visit]):
         person = signed_in(visit("phone"), "/device")
-        person.page.get_by_role("heading", name="Approve a device").wait_for()
+        person.arrive("Approve a device")
         person.page.evaluate("document.documentElement.style.fontSize = '200%'")
         person.page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
         assert person.page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")

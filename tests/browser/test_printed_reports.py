@@ -36,7 +36,7 @@ def test_both_reports_are_printed_whole(stack: Stack, visit: Callable[..., Visit
 def _check(person: Visit, heading: str) -> str:
     """Prints the report, and returns its last text."""
     page = person.page
-    page.get_by_role("heading", name=heading, level=1).wait_for()
+    person.arrive(heading)
     page.set_viewport_size(_AREA)
     page.emulate_media(media="print")
     page.evaluate(_LENGTHEN)
