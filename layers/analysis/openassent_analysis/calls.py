@@ -86,6 +86,8 @@ class Calls:
             for word in place.words:
                 self._of_word.setdefault(word, []).append(place.vendor)
         self._words_of_places: Final = sought(self._of_word)
+        # The vendor whose script loads a vendor's tag when a call asks for it.
+        self.loaded_by: Final[Mapping[str, str]] = document["loaded_by"]
         self.plugins: Final = _by_name(document["plugins"])
         self.registry: Final = _by_name(document["registry"])
         self._settings: Final = tuple(

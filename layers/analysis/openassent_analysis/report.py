@@ -134,12 +134,12 @@ class Ignore(NamedTuple):
 
 
 # Vendors whose tags all start with `gtag`, which each of their scripts defines.
-_GOOGLE_TAGS: Final = frozenset({"google-analytics", "google-ads", "google-tag-manager"})
+GOOGLE_TAGS: Final = frozenset({"google-analytics", "google-ads", "google-tag-manager"})
 
 
 def has_loader(vendor_id: str, loaded: AbstractSet[str]) -> bool:
     """Returns whether a start call of the vendor starts one of the loaded vendors."""
-    return vendor_id in loaded or (vendor_id in _GOOGLE_TAGS and not _GOOGLE_TAGS.isdisjoint(loaded))
+    return vendor_id in loaded or (vendor_id in GOOGLE_TAGS and not GOOGLE_TAGS.isdisjoint(loaded))
 
 
 @dataclass
