@@ -105,6 +105,8 @@ class Block:
             name = node.field("name") or node.field("left") or node.field("property")
             value = node.field("value") or node.field("right")
             value = node if node.kind() in FUNCTIONS else value
+            if name is not None and name.kind() == "array_pattern":  # const [address, setAddress] = useState(…)
+                name = name.child(1)
             if name is not None and value is not None:
                 written = f"this.{name.text()[:_LONGEST_NAME]}" if node.kind() in _FIELDS else plain_name(name)
                 known = found.setdefault(written, [])

@@ -54,10 +54,11 @@ _BOUND: Final = re.compile(
     r"""(?:\((?P<arguments>[\w$.,\s]{0,60})\))?(?:\s*\|\s*\w{1,40}(?:\s*:\s*["']?[\w-]{1,40}["']?)?){0,3}\s*\}?["']?"""
 )
 _DOTTED: Final = re.compile(r"(?:this\.)?([\w$]{1,60}(?:\.[\w$]{1,60})?)")
-# v-for="video in videos" of Vue, {#each videos as video} of Svelte.
+# v-for="video in videos" of Vue, {#each videos as video} of Svelte, videos.map((video) => …) of Astro.
 _LOOP: Final = re.compile(
     r"""\bv-for\s*=\s*["']\(?\s*(?P<of_vue>\w{1,60})[\w\s,)]{0,60}?\s(?:in|of)\s+(?P<list_of_vue>\w{1,60})"""
     r"""|\{#each\s+(?P<list>\w{1,60})\s+as\s+(?P<item>\w{1,60})"""
+    r"""|\b(?P<list_of_astro>\w{1,60})\.map\(\s{0,9}\(?\s{0,9}(?P<of_astro>\w{1,60})"""
 )
 _MAX_SCRIPTS: Final = 8
 _UNKNOWN_HOST: Final = re.compile(r"//_{3,}")
@@ -99,14 +100,23 @@ def _loaded(source: Source, block: Block, node: SgNode, capture: str | None) -> 
 
 def _of_template(source: Source, block: Block, attribute: SgNode) -> Iterator[str]:
     """Yields the address of a variable of the template that an attribute has as its value."""
-    if source.template is None or "___" not in attribute.text() or not source.template.addresses:
+    if source.template is None or not (source.template.addresses or source.given):
         return
-    span = attribute.range()
-    start, end = (source.template.origin(block.start + it.index) for it in (span.start, span.end))
-    for name in _WORD.findall(source.original[start : min(end, start + _LONGEST_ARGUMENTS)]):
+    for name in _WORD.findall(_original(source, block, attribute)):
+        if name in source.given:
+            yield source.given[name]
         for address in source.template.addresses.get(name.strip("$"), ()):
             # A host is a part of the address.
             yield address if "//" in address else _UNKNOWN_HOST.sub(f"//{address}", attribute.text())
+
+
+def _original(source: Source, block: Block, attribute: SgNode) -> str:
+    """Returns an attribute as the template has it, or an empty string if no expression is in it."""
+    if source.template is None or "___" not in attribute.text():
+        return ""
+    span = attribute.range()
+    start, end = (source.template.origin(block.start + it.index) for it in (span.start, span.end))
+    return source.original[start : min(end, start + _LONGEST_ARGUMENTS)]
 
 
 def _bound(source: Source, attribute: SgNode) -> Iterator[str]:
@@ -123,8 +133,8 @@ def _named(source: Source, written: str) -> Iterator[str]:
         yield source.given[written]
     if source.template is not None:
         yield from source.template.addresses.get(written, ())
-    holder, dot, member = written.partition(".")
-    listed = _list_of(source, holder) if dot and member != "value" else ""
+    holder, _, member = written.partition(".")
+    listed = _list_of(source, holder) if member != "value" else ""
     for script in source.blocks[:_MAX_SCRIPTS]:
         if script.language in SCRIPTS:
             inner = "" if member == "value" else member
@@ -134,9 +144,9 @@ def _named(source: Source, written: str) -> Iterator[str]:
 
 def _list_of(source: Source, item: str) -> str:
     """Returns the name of the list that the markup of a component goes through with a name, or an empty string."""
-    for loop in _LOOP.finditer(source.text):
-        if item in (loop["of_vue"], loop["item"]):
-            return loop["list_of_vue"] or loop["list"]
+    for loop in _LOOP.finditer(source.original):
+        if item in (loop["of_vue"], loop["item"], loop["of_astro"]):
+            return loop["list_of_vue"] or loop["list"] or loop["list_of_astro"]
     return ""
 
 

@@ -43,6 +43,8 @@ MAX_GATING_NAMES: Final = 20
 MAX_OWN_NAMES: Final = 20
 # The language of data files, which may have addresses of scripts.
 DATA: Final = "json"
+# The module of an address whose name shows that it is one, but not which file gives it.
+ANYWHERE: Final = "*"
 # Addresses that one file takes from others, or gives to them.
 MAX_ADDRESSES: Final = 20
 # Names under which one file of server code hands on the visitor's choice.

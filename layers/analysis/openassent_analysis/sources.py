@@ -110,6 +110,8 @@ class Source:
     def named(self) -> list[Vendor]:
         """The vendors that the file may load: by known addresses, by parts of them, or by calls."""
         found = [vendor for _, vendor in self.addresses]
+        if self._code is not self.text:
+            found.extend(vendor for _, vendor in self.catalogue.addresses_in(self._code))
         variables = self.template.addresses.values() if self.template else ()
         for address in (*self.given.values(), *chain.from_iterable(variables)):
             found.extend(vendor for _, vendor in self.catalogue.addresses_in(address))
