@@ -52,14 +52,14 @@ _WHEN_MADE: Final = frozenset({"constructor", "ngOnInit"})
 _THIS: Final = "this"
 _LONGEST: Final = 300
 # Of the placeholders for an expression.
-_SHORTEST: Final = 4
+_SHORTEST: Final = 3
 # Languages whose files hand on addresses by name, not by exports.
 WITHOUT_EXPORTS: Final = frozenset({"html", "python", "configuration"})
 _MAX_NODES: Final = 20
 _MAX_ANCESTORS: Final = 30
 # An element of a template whose address is an expression, and names that only an address would have.
 _SERVED: Final = re.compile(
-    r"""<(?:script|iframe)\b[^<>]{0,600}?\ssrc\s?=\s?["']?(?:https?:)?/{0,2}_{4}""", re.IGNORECASE
+    r"""<(?:script|iframe)\b[^<>]{0,600}?\ssrc\s?=\s?["']?(?:https?:)?/{0,2}___""", re.IGNORECASE
 )
 _NAME_OF_ADDRESS: Final = re.compile(
     r"(?<![\w$])(?=\w{6,60}(?!\w))(?:[a-zA-Z0-9]+_\w*|[a-z0-9]+[A-Z]\w*)(?<=(?i:..url|..uri|..src|embed|cript|_link))"

@@ -61,9 +61,13 @@ _LOOP: Final = re.compile(
     r"""|\b(?P<list_of_astro>\w{1,60})\.map\(\s{0,9}\(?\s{0,9}(?P<of_astro>\w{1,60})"""
 )
 _MAX_SCRIPTS: Final = 8
+# An address that is nothing but expressions of a template.
+_OF_VARIABLES: Final = re.compile(r"""src\s*=\s*["']?_{4,}["']?""", re.IGNORECASE)
 _UNKNOWN_HOST: Final = re.compile(r"//_{3,}")
 _CONTAINERS: Final = frozenset({"arrow_function", "function_expression", "object", "array"})
 _CALLS: Final = frozenset({"call_expression", "new_expression"})
+# Of Python: a form field, and the base class of a form.
+_FIELDS: Final = frozenset({"call", "identifier"})
 
 
 def loaded(source: Source, block: Block, node: SgNode, capture: str | None) -> tuple[Loaded, ...]:
@@ -75,6 +79,9 @@ def loaded(source: Source, block: Block, node: SgNode, capture: str | None) -> t
 
 
 def _loaded(source: Source, block: Block, node: SgNode, capture: str | None) -> Iterator[Loaded]:
+    if node.kind() in _FIELDS and (vendor := calls().of_field((node.field("function") or node).text()[:_LONGEST_NAME])):
+        yield Loaded(vendor, "")
+        return
     if node.kind() in _CALLS and (start := _started(source, node)):
         yield start
         return
@@ -82,8 +89,7 @@ def _loaded(source: Source, block: Block, node: SgNode, capture: str | None) -> 
     if place is None and capture == "URL":
         place = _sent(source, node) or _inserted(block, node)
     if place is None:
-        if element := calls().of_element(node.text()[:_LONGEST_TAG]):
-            yield Loaded(element, "")
+        yield from _of_element(node)
         return
     known = False
     in_markup = block.language not in SCRIPTS and place.kind() == "attribute"
@@ -94,8 +100,16 @@ def _loaded(source: Source, block: Block, node: SgNode, capture: str | None) -> 
             yield found
     # An address that is written out says more.
     written_out = "//" in place.text() and "___" not in place.text()
-    if in_markup and not known and not written_out and (element := calls().of_element(node.text()[:_LONGEST_TAG])):
-        yield Loaded(element, "")
+    if in_markup and not known and not written_out:
+        yield from _of_element(node)
+        if _OF_VARIABLES.fullmatch(place.text()) and (vendor := calls().of_variable(_original(source, block, place))):
+            yield Loaded(vendor, "")
+
+
+def _of_element(node: SgNode) -> Iterator[Loaded]:
+    if element := calls().of_element(node.text()[:_LONGEST_TAG]):
+        vendor, started = element
+        yield Loaded(vendor, "", started)
 
 
 def _of_template(source: Source, block: Block, attribute: SgNode) -> Iterator[str]:
