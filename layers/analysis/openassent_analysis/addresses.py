@@ -18,7 +18,7 @@ from openassent_analysis.gates.origins import in_project
 from openassent_analysis.gating import DEFAULT, WHOLE
 from openassent_analysis.limits import Limits
 from openassent_analysis.reading import resource
-from openassent_analysis.report import ANYWHERE, DATA, MAX_ADDRESSES, Address
+from openassent_analysis.report import ANYWHERE, DATA, MAX_ADDRESSES, WITHOUT_EXPORTS, Address
 from openassent_analysis.sources import IMPORTS, NAME_AND_ALIAS, Source
 from openassent_analysis.values import members_of, values
 from openassent_analysis.vocabulary import sought
@@ -53,8 +53,6 @@ _THIS: Final = "this"
 _LONGEST: Final = 300
 # Of the placeholders for an expression.
 _SHORTEST: Final = 3
-# Languages whose files hand on addresses by name, not by exports.
-WITHOUT_EXPORTS: Final = frozenset({"html", "python", "configuration"})
 _MAX_NODES: Final = 20
 _MAX_ANCESTORS: Final = 30
 # An element of a template whose address is an expression, and names that only an address would have.

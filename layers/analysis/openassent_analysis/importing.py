@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final
 
-from openassent_analysis import addresses, files, modules
+from openassent_analysis import files, modules
 from openassent_analysis.files import Skipped
 from openassent_analysis.limits import Limits
 from openassent_analysis.links import Links
@@ -19,6 +19,7 @@ from openassent_analysis.report import (
     DATA,
     GIVEN,
     MAX_ADDRESSES,
+    WITHOUT_EXPORTS,
     Address,
     Answer,
     Entry,
@@ -67,7 +68,7 @@ class Importing:
         found: dict[str, list[str]] = {}
         wanted = {name: name.encode() for name in sorted(names)[:_MAX_NAMES]}
         for path, read in self.again() if wanted else ():
-            if files.language_of(path.rpartition("/")[2]) not in addresses.WITHOUT_EXPORTS:
+            if files.language_of(path.rpartition("/")[2]) not in WITHOUT_EXPORTS:
                 continue
             if time.monotonic() > self.deadline:
                 break

@@ -45,6 +45,8 @@ MAX_OWN_NAMES: Final = 20
 DATA: Final = "json"
 # The module of an address whose name shows that it is one, but not which file gives it.
 ANYWHERE: Final = "*"
+# Languages whose files hand on addresses by name, not by exports.
+WITHOUT_EXPORTS: Final = frozenset({"html", "python", "configuration"})
 # Addresses that one file takes from others, or gives to them.
 MAX_ADDRESSES: Final = 20
 # Names under which one file of server code hands on the visitor's choice.

@@ -121,7 +121,7 @@ class Source:
         if self.catalogue.may_name_host(self.vocabulary):
             found.extend(self.catalogue.named_in(self.text))
         found.extend(calls().places_in(self.vocabulary))
-        if self.template and "___" in self.text:
+        if self.template and ('src="___' in self.text or "src='___" in self.text):
             found.extend(calls().named_by_variables(self.original.lower()))
         found.extend(shape.vendor for shape in self.calls)
         if any(mark in self.text for mark in TAGS_OF_ADS):

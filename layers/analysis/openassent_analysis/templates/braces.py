@@ -6,7 +6,7 @@ import re
 from functools import cached_property
 from typing import Final
 
-from openassent_analysis.templates.scriptlets import NAMED_HELPER, written_by
+from openassent_analysis.templates.scriptlets import HELPER_MARKS, NAMED_HELPER, written_by
 from openassent_analysis.templates.taking import NEAR, Reader
 
 _HELPER: Final = re.compile(NAMED_HELPER)
@@ -122,7 +122,7 @@ class Braces(Reader):
 
     @cached_property
     def _has_helper(self) -> bool:
-        return _HELPER.search(self._text) is not None
+        return any(mark in self._text for mark in HELPER_MARKS)
 
     def _given(self, inner: str) -> str | None:
         """Returns the first address in an expression of Hugo's, also by the name of a variable."""

@@ -15,6 +15,8 @@ _WRITTEN: Final[list[tuple[str, str]]] = [
 NAMED_HELPER: Final = (
     rf"(?=[A-Zaeghimpr])(?<![\w.:>'\"\\/-])(?<!def )(?<!function )(?:{'|'.join(names for names, _ in _WRITTEN)})"
 )
+# Parts of words of which one is in every text with such a name.
+HELPER_MARKS: Final = ("aptcha", "JsApi", "tagmanager::", "tag_manager", "matomo", "piwik", "external_video")
 # Helpers that write a script or a frame: of Rails, Hexo, and these libraries.
 HELPER: Final = re.compile(
     r"""\bjs\(["'](?P<own>/[\w./-]{4,200}+)["']"""
