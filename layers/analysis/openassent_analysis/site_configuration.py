@@ -23,8 +23,12 @@ _NAMES: Final = frozenset({
 })  # fmt: skip
 # Of Hugo, Jekyll, and Hexo. Other generators have templates of their own for these settings.
 _HAS_THEME: Final = re.compile(r"(?:^|/)(?:_config[\w.-]*|hugo|config|params)\.(?:ya?ml|toml|json)$")
-# Not those that only a developer's machine uses.
 _DRUPAL: Final = ".libraries.yml"
+# The exported configuration of Drupal's modules. The module's name leads to its settings.
+_DRUPAL_MODULE: Final = re.compile(
+    r"(google_analytics|google_tag|matomo|hotjar|captcha)\.(?:settings|container\.[\w.-]{1,80}|captcha_point\.[\w.-]{1,80})\.yml"
+)
+# Not those that only a developer's machine uses.
 _JEKYLL: Final = re.compile(r"_config(?:[._-](?!dev|local|test|staging)[\w-]{1,40})?\.ya?ml$")
 # Read as code, too: of Sphinx, Pelican, Ember, and VuePress.
 _IN_CODE: Final = (
@@ -86,7 +90,12 @@ class Found(NamedTuple):
 
 def is_configuration(name: str) -> bool:
     """Returns whether a file of this name configures a site, and isn't code."""
-    return name in _NAMES or name.endswith(_DRUPAL) or _JEKYLL.match(name) is not None
+    return (
+        name in _NAMES
+        or name.endswith(_DRUPAL)
+        or _JEKYLL.match(name) is not None
+        or _DRUPAL_MODULE.fullmatch(name) is not None
+    )
 
 
 def configures(path: str, text: str) -> bool:
@@ -115,7 +124,8 @@ def names_site(path: str) -> bool:
 
 def trackers_of(path: str, text: str) -> list[Found]:
     """Returns the trackers that a configuration turns on, each once, in the order of the text."""
-    known = list(settings_of(text))
+    module = _DRUPAL_MODULE.fullmatch(path.rpartition("/")[2])
+    known = list(settings_of(text, (module[1],) if module else ()))
     themed = has_theme(path)
     on = {it.path[:-1] for it in known if _SWITCH.fullmatch(it.path[-1].lower()) and not _is_off(it)}
     off = {setting.path[:-1] for setting in known if _is_off(setting)}
@@ -151,12 +161,13 @@ def _of_script(name: str, value: str, *, switched_on: bool) -> Vendor | None:
 
 def _is_off(setting: Setting) -> bool:
     last = setting.path[-1].lower()
+    if last == "status":
+        return setting.value == "false"
     return bool(_SWITCH.fullmatch(last)) and (setting.value.lower() == "true") is last.startswith("disable")
 
 
-def settings_of(text: str) -> Iterator[Setting]:
+def settings_of(text: str, section: tuple[str, ...] = ()) -> Iterator[Setting]:
     """Yields the settings of a text that have a value. Ignores lines that are too long."""
-    section: tuple[str, ...] = ()
     opened: list[tuple[int, str]] = []
     start = count = 0
     for line in text.split("\n"):

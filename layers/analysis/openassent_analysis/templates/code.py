@@ -42,7 +42,7 @@ _TOKEN: Final = re.compile(
     r"""|(?<![\w$>@.])(?P<word>if|elseif|else|endif|endforeach|endfor|endwhile|endswitch|foreach|for|while|switch|return|exit|die"""
     r"""|wp_(?:(?:enqueue|register|add_inline)_script|die))\b"""
     r"""|\bfunction\s++&?+(?P<function>[A-Za-z_]\w*+)(?=\s{0,9}\()"""
-    r"""|(?P<adds>(?<![\w$>])(?:drupal|backdrop)_add_js|(?:(?<=->)|(?<=::))(?:addScript|add_js|addJs|registerJsFile|registerScriptFile"""
+    r"""|(?P<adds>(?<![\w$>])(?:drupal|backdrop)_add_js|(?:(?<=->)|(?<=::))(?:addScript|add_js|addJ[sS]|registerJsFile|registerScriptFile"""
     r"""|appendFile|prependFile|script))(?=\s{0,4}\(\s{0,20}["'](?:https?:)?//)"""
     rf"""|(?P<helper>{NAMED_HELPER})"""
 )
