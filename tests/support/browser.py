@@ -27,12 +27,19 @@ class Browser:
         return self._keep(target, self.api.get(target, headers={**self._cookie_header(), **headers}))
 
     def press(
-        self, label: str, *, near: str = "", fill: Mapping[str, Entry] | None = None, on: Reply | None = None
+        self,
+        label: str,
+        *,
+        near: str = "",
+        fill: Mapping[str, Entry] | None = None,
+        forged: Mapping[str, str | None] | None = None,
+        on: Reply | None = None,
     ) -> Reply:
         """Presses the button or link with this label, and returns the reply without following a redirect.
 
         near: a text of the smallest part of the page that has the button, if others have the same label.
         fill: what is entered before, by the labels of the form's fields.
+        forged: fields that are sent instead of the form's, or besides them, as no page allows. None: isn't sent.
         on: an earlier page, as in another tab, instead of the last one. A redirect is followed first.
         """
         if on is None and self._reply.status == 303:
@@ -42,6 +49,8 @@ class Browser:
         if control.tag == "a":
             return self.get(urljoin(self.at, control.attributes["href"]))
         method, action, fields = page.send(control, fill or {})
+        sent = {**dict(fields), **(forged or {})}
+        fields = [(name, value) for name, value in sent.items() if value is not None]
         target = urljoin(self.at, action)
         return (
             self.get(f"{target.partition('?')[0]}?{urlencode(fields)}")

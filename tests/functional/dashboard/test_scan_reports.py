@@ -38,10 +38,6 @@ def listed(reply: Reply) -> list[str]:
     return re.findall(r'<th scope="row"><a href="[^"]*/scans/([^"]+)"', reply.text)
 
 
-def subject_of(repository: RepositoryItem) -> str:
-    return f"{repository.repository_id} {repository.links[0].project_id}"
-
-
 class TestList:
     def test_scans_are_listed_newest_first_on_pages(self, visitor, company, repository, now):
         scans = []
@@ -148,22 +144,6 @@ class TestStart:
         assert reply.status == 409
         assert "A scan of this repository is in progress." in text_of(reply)
         assert f'{running.scan_id}">Open the scan in progress' in reply.text
-
-    def test_what_cant_be_scanned_is_refused_in_place(self, visitor, world, company, repository):
-        foreign = world.connected_repository(world.company())
-        visitor.get(address(company))
-        project_id = repository.links[0].project_id
-        cases = {
-            "": (400, "Choose a repository and a project."),
-            "x": (400, "Choose a repository and a project."),
-            f"x {project_id}": (404, "This repository isn't connected anymore."),
-            subject_of(foreign): (404, "This repository isn't connected anymore."),
-            f"{repository.repository_id} {foreign.links[0].project_id}": (409, "The repository isn't linked"),
-        }
-        for subject, (status, message) in cases.items():
-            reply = visitor.forge(address(company), {"subject": subject})
-            assert (reply.status, message in text_of(reply)) == (status, True), subject
-        assert "activeRequestId" not in stored_repository(repository)
 
 
 def test_a_request_says_why_it_failed_or_leads_to_its_scan(visitor, company, repository):
