@@ -53,12 +53,6 @@ def test_a_text_has_1_to_1000_characters(thread, text):
     assert thread.say(text).status == 400
 
 
-def test_a_repetition_with_an_idempotency_key_adds_nothing(thread):
-    options = {"headers": {"Idempotency-Key": "one"}}
-    assert thread.say("Once", **options).data == thread.say("Once", **options).data
-    assert thread.texts() == ["Once"]
-
-
 def test_a_finding_has_at_most_50(thread):
     for number in range(50):
         conversations.add_comment(thread.item, str(number), thread.acme.owner.user_id, {})
