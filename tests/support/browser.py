@@ -48,9 +48,7 @@ class Browser:
         control = page.control(label, near)
         if control.tag == "a":
             return self.get(urljoin(self.at, control.attributes["href"]))
-        method, action, fields = page.send(control, fill or {})
-        sent = {**dict(fields), **(forged or {})}
-        fields = [(name, value) for name, value in sent.items() if value is not None]
+        method, action, fields = page.send(control, fill or {}, forged or {})
         target = urljoin(self.at, action)
         return (
             self.get(f"{target.partition('?')[0]}?{urlencode(fields)}")

@@ -201,27 +201,20 @@ def test_only_another_organization_can_be_made_the_default(visitor, world, perso
     assert (offered, active(visitor, person)) == ([0, 1, 1], company.organization_id)
     reply = visitor.follow(visitor.press("Make default", near="Birch"))
     assert "Birch is saved as your default organization." in text_of(reply)
-    saved = active(visitor, person)
-    assert saved == visitor.api.get("/v1/billing", person.token).data["organizationId"] == others[0].organization_id
-    for named in ("", "x", "org_" + "0" * 16, "ORG#x", "é", world.company().organization_id):
+    for named in ("", "ORG#x", world.company().organization_id):
         reply = visitor.forge(SAVE, {"organization_id": named})
         assert (reply.status, "You aren't a member of this organization." in text_of(reply)) == (404, True)
-    assert active(visitor, person) == saved
+    assert active(visitor, person) == others[0].organization_id
+    own = f"{SAVE}/{company.slug}/settings"
+    visitor.get(own)
+    reply = visitor.press("Make this my default")
+    assert (reply.status, reply.headers["location"]) == (303, f"{own}?done=default")
+    assert "This is now your default organization." in text_of(visitor.follow(reply))
+    assert "This is your default organization" in text_of(visitor.get(own))
+    assert (visitor.offers("Make this my default"), active(visitor, person)) == (0, company.organization_id)
     world.clear_default(person)
     visitor.get(SAVE)
     assert visitor.offers("Make default") == 3
-
-
-def test_the_default_is_changed_and_shown_in_the_settings(visitor, world, person):
-    first, second = (f"{SAVE}/{world.company(owner=person).slug}/settings" for _ in range(2))
-    assert "This is your default organization" in text_of(visitor.get(first))
-    before = active(visitor, person)
-    visitor.get(second)
-    reply = visitor.press("Make this my default")
-    assert (reply.status, reply.headers["location"]) == (303, f"{second}?done=default")
-    assert "This is now your default organization." in text_of(visitor.follow(reply))
-    assert not visitor.offers("Make this my default")
-    assert active(visitor, person) not in {before, None}
 
 
 def test_only_owners_see_the_link_to_the_deletion_page(visitor, world, person):

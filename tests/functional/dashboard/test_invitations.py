@@ -215,11 +215,15 @@ def blocker(visitor, company, person):
 
 
 class TestBlocked:
-    def test_blocking_hides_further_invitations_until_the_organization_is_unblocked(self, blocker, company, person):
+    def test_blocking_hides_invitations_of_that_organization_until_it_is_unblocked(
+        self, blocker, company, person, world
+    ):
         assert (pending(blocker, company), role_of(person, company)) == ([], None)
-        invitation_id = invite(blocker, company, person.email)
+        friend, invitation_id = world.person(), invite(blocker, company, person.email)
         assert [shown["id"] for shown in pending(blocker, company)] == [invitation_id]  # it isn't told
         assert "Acme" not in blocker.get("/invitations").text
+        invite(blocker, company, friend.email)
+        assert "Acme" in Browser(blocker.api).signed_in(friend.user_id).get("/invitations").text
         assert "waiting for you" not in text_of(blocker.get("/"))
         page = blocker.get(BLOCKED)
         assert "Acme Blocked on March 4, 2026." in text_of(page)
@@ -227,13 +231,6 @@ class TestBlocked:
         assert "You have not blocked any organization." in text_of(blocker.get(BLOCKED))
         assert "Acme" in blocker.get("/invitations").text
         assert blocker.press("Unblock", on=page).status == 404
-
-    def test_blocking_leaves_other_organizations_and_users_alone(self, blocker, company, world, person):
-        friend = world.person()
-        invite(blocker, world.company(name="Birch"), person.email)
-        invite(blocker, company, friend.email)
-        assert "Birch" in blocker.get("/invitations").text
-        assert "Acme" in Browser(blocker.api).signed_in(friend.user_id).get("/invitations").text
 
     def test_only_your_own_invitation_can_be_blocked_and_a_blocked_organization_unblocked(self, visitor, company):
         for named in (invite(visitor, company, "someone@example.com"), "", "x", "inv_" + "0" * 34):

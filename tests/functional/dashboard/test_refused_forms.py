@@ -102,6 +102,15 @@ REFUSED: dict[Form, list[Refusal]] = {
         ({"reason": "x" * 1001}, ""),
         ({"action": "undo"}, ""),
     ],
+    # A text has 1,000 characters, with the mention of whom the page offers.
+    Form("inbox/{itemId}", "Comment"): [
+        ({"text": "x" * 979, "mention": "usr_0000000000000000"}, ""),
+        ({"text": "x" * 1_001}, ""),
+        ({"text": "", "mention": "usr_0000000000000000"}, ""),
+        ({"text": "look", "mention": "x" * 60_000}, ""),
+        ({"text": "look", "mention": "usr_1 usr_0000000000000000"}, ""),
+        ({"text": "look", "once": ""}, "This form is incomplete"),
+    ],
     Form("inbox/{vendorItemId}", "Approve"): [({"decision": "delete"}, "")],
     Form("scans?repository={repositoryId}", "Start scan"): [
         ({"subject": ""}, "Choose a repository and a project."),

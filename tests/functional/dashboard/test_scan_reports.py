@@ -48,7 +48,7 @@ class TestList:
         assert pages == [scans[:SCANS_PER_PAGE], scans[-1:]]
         assert visitor.offers("Newest scans")
 
-    def test_a_scan_is_listed_with_its_trigger_findings_and_status_in_color(self, visitor, company, repository):
+    def test_a_scan_is_listed_with_its_trigger_findings_and_status_until_it_ends(self, visitor, company, repository):
         scan = make_scan(repository, issues=[make_issue(number) for number in range(5)])
         change(scan, cause={"trigger": "pull_request", "pullRequestNumber": 12}, priorityCounts={"P0": 1})
         reply = visitor.get(address(company))
@@ -59,6 +59,7 @@ class TestList:
                 change(scan, priorityCounts={"P0": 1})
             for page in (address(company), f"/organizations/{company.slug}", f"{address(company)}/{scan.scan_id}"):
                 assert f'<span class="badge {look}">{status.capitalize()}</span>' in visitor.get(page).text
+            assert ('id="scans" data-refresh="5"' in visitor.get(address(company)).text) is (status == "running")
         # Scans of pull requests are not charted, and a chart has two scans.
         assert "Findings by priority" not in visitor.get(address(company)).text
 
@@ -98,11 +99,6 @@ class TestList:
         project = make_project(company)
         repositories.link_project(unlinked.repository_id, Link(project.project_id, None, None, False))
         assert "Start the first one above." in text_of(visitor.get(address(company)))
-
-    def test_a_list_with_open_scans_refreshes_itself(self, visitor, company, repository):
-        for status, refreshes in (("completed", False), ("running", True)):
-            make_scan(repository, status=status)
-            assert ('id="scans" data-refresh="5"' in visitor.get(address(company)).text) is refreshes
 
 
 class TestTrend:

@@ -105,6 +105,8 @@ class TestRepeated:
             feedback.set_intake(paused=is_paused)
             again = reporter.post(report(3))
             assert (again.status, again.data) == (200, {"reference": reference, "alreadySubmitted": True})
+            refused = reporter.post(report(10))
+            assert (refused.status, refused.headers["retry-after"]) == (429, str(3600 - 6 * 60 - 7))
 
     def test_another_idempotency_key_repeats_the_same_report(self, reporter):
         first = reporter.post(WHOLE, **{"Idempotency-Key": "7d3a1f0c"})

@@ -67,7 +67,7 @@ def test_any_combination_selects_what_it_says(acme, now, monkeypatch):
     }
     draw, hits = random.Random(7), 0
     monkeypatch.setattr(inbox_lists, "MOST_READ", 5)
-    combinations = [{name: value} for name, values in choices.items() for value in values]
+    combinations = [{}, *({name: value} for name, values in choices.items() for value in values)]
     for _ in range(25):
         names = draw.sample([*choices], draw.randint(2, 4))
         combinations.append({name: draw.choice(choices[name]) for name in names})
