@@ -66,7 +66,7 @@ class IssueCreation(Opening):
     def settle(self) -> None:
         """Delivers messages when they are due, with a sweep every minute, until no attempt is open."""
         end = clock.now() + _LONGEST_SECONDS
-        while issue_attempts.list_attempts().items:
+        while issue_attempts.list_attempts():
             assert clock.now() < end, "an attempt stays open for ever"
             if not self.due():
                 self.advance(60)

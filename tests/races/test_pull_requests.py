@@ -52,7 +52,7 @@ class Hosted:
         return self
 
     def get_pull_request(self, *_: Any) -> PullRequest:
-        return PullRequest(_NUMBER, True, SHA, "change", "main")
+        return PullRequest(_NUMBER, True, SHA, "change")
 
     def find_check_run(self, _: str, __: str, sha: str, ___: str, external_id: str) -> CheckRun | None:
         found = [number for number, (of, _) in enumerate(self.checks) if of == sha]

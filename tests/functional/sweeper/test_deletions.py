@@ -88,10 +88,10 @@ def stored_pks(prefix: str) -> set[str]:
 class TestProject:
     def test_everything_else_of_the_organization_and_the_repository_is_kept(self, world, populated):
         other = populate_organization(world, populated.company)
-        assert len(issue_attempts.list_attempts().items) == 2
+        assert len(issue_attempts.list_attempts()) == 2
         projects.delete_project(populated.project)
         assert finish_deletions() == 1
-        assert len(issue_attempts.list_attempts().items) == 1
+        assert len(issue_attempts.list_attempts()) == 1
         assert left_of("project", populated) == KEPT["project"]
         assert {item["projectId"]["S"] for item in stored("VENDOR#")} == {other.project.project_id}
         assert len(findings.list_findings(other.scan.scan_id, 1, 9)) == 5
