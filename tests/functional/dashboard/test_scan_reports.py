@@ -1,7 +1,5 @@
 """The list of scans, the comparison of one with the previous scan, unlocking, and downloads of its findings."""
 
-import csv
-import io
 import json
 import re
 from dataclasses import replace
@@ -18,7 +16,7 @@ from controlplane.scans import failures, findings, reads, requests
 from controlplane.scans.findings import FindingVendor
 from controlplane.scans.items import Comparison, Failure, ScanItem
 from dashboard.scans.pages import SCANS_PER_PAGE
-from tests.functional.dashboard.conftest import ISSUES, change, pages_in, pages_of
+from tests.functional.dashboard.conftest import ISSUES, change, pages_in, pages_of, rows_of
 from tests.functional.projects.builders import make_project
 from tests.support.api import Reply
 from tests.support.audits import make_issue, make_request, make_scan, stored_repository
@@ -246,12 +244,6 @@ class TestUnlock:
 def sarif_of(reply: Reply) -> dict:
     assert reply.status == 200
     return json.loads(reply.text)
-
-
-def rows_of(reply: Reply) -> list[dict[str, str]]:
-    assert reply.status == 200
-    assert reply.text.startswith("\ufeff")
-    return list(csv.DictReader(io.StringIO(reply.text[1:])))
 
 
 class TestDownloads:
