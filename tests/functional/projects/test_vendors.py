@@ -6,7 +6,7 @@ from urllib.parse import quote
 
 import pytest
 
-from controlplane.findings import code_uses, inbox, vendor_facts, vendors
+from controlplane.findings import code_uses, inbox, privacy_table, vendors
 from controlplane.findings.code_uses import FoundVendor
 from controlplane.findings.items import CodeUse, VendorPlace
 from controlplane.findings.privacy_table import make_table, to_html, to_markdown
@@ -300,7 +300,7 @@ def test_texts_from_outside_are_shown_literally_in_one_cell(name, in_html, in_ma
 class TestFacts:
     def test_facts_are_about_vendors_of_the_catalog_and_name_their_source(self):
         known = catalogue().vendors
-        for vendor_id, facts in vendor_facts._all_facts().items():
+        for vendor_id, facts in privacy_table._all_facts().items():
             assert vendor_id in known
             assert facts.cookies is None or facts.source, vendor_id
             for address in filter(None, (facts.privacy_policy, facts.source)):
@@ -313,8 +313,8 @@ class TestFacts:
 
     def test_every_category_of_the_catalog_has_a_purpose(self):
         categories = {vendor.category for vendor in catalogue().vendors.values()}
-        assert categories - {"other"} == set(vendor_facts.PURPOSES)
+        assert categories - {"other"} == set(privacy_table.PURPOSES)
 
     @each(("category", "purpose"), [(None, None), ("other", None), ("live-polls", "Live polls")])
     def test_a_category_of_another_source_is_shown_as_it_is(self, category, purpose):
-        assert vendor_facts.purpose_of(category) == purpose
+        assert privacy_table.purpose_of(category) == purpose
