@@ -6,6 +6,7 @@ the common properties of pages.
 
 import importlib
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
@@ -56,6 +57,14 @@ class Api:
 
     def delete(self, path: str, token: str | None = None, **options: Any) -> Reply:
         return self.call("DELETE", path, token, **options)
+
+    def pages(self, path: str, token: str | None = None) -> Iterator[Reply]:
+        """Yields the response with each page of a list. path: with a query."""
+        reply = self.get(path, token)
+        yield reply
+        while cursor := reply.body["pagination"]["nextCursor"]:
+            reply = self.get(f"{path}&cursor={cursor}", token)
+            yield reply
 
     def form(self, path: str, fields: dict[str, str]) -> Reply:
         """Sends a form-encoded POST, as OAuth libraries do."""

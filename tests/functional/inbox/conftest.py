@@ -45,15 +45,13 @@ class Organization:
         return [item["id"] for item in self.listed(query).data]
 
     def walk(self, query: str, between: Callable[[], None] = lambda: None) -> list[str]:
-        """Returns the ids of all pages in order. Runs `between` after each page."""
-        found, cursor = [], ""
-        while True:
-            reply = self.listed(f"{query}{cursor}")
-            found += [item["id"] for item in reply.data]
-            if not reply.body["pagination"]["hasMore"]:
-                return found
-            cursor = cursor_of(reply)
-            between()
+        """Returns the ids of all pages in order. Runs `between` before each further page."""
+        found = []
+        for page in self.api.pages(f"/v1/inbox?organizationId={self.id}{query}", self.owner.token):
+            found += [item["id"] for item in page.data]
+            if page.body["pagination"]["hasMore"]:
+                between()
+        return found
 
     def change(self, item: InboxItem, status: Any, who: str | None = None, **body: Any) -> Reply:
         sent = {"status": status, "version": item.version, **body}

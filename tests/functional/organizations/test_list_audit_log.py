@@ -34,13 +34,7 @@ class Log:
 
     def everything(self, query: str) -> list[dict[str, Any]]:
         """Returns the entries of all pages."""
-        reply = self.read(query)
-        found = reply.data
-        while cursor := reply.body["pagination"]["nextCursor"]:
-            reply = self.read(f"{query}&cursor={cursor}")
-            found += reply.data
-            assert len(found) < 100
-        return found
+        return [entry for page in self.api.pages(f"/v1/audit-log?{query}", self.token) for entry in page.data]
 
     def create(self, number: int) -> str:
         """Creates a project and returns its ID. Entries of the same millisecond have no order."""
