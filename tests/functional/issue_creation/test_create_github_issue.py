@@ -53,7 +53,7 @@ class TestSuccess:
         reply = opening.post()
         assert (reply.status, reply.data["status"]) == (201, "dismissed")
 
-    @each(("outcome", "lag_seconds", "requests"), [("lost", 0, 1), ("lost", 400, 1), ("unreached", 0, 2)])
+    @each(("outcome", "lag_seconds", "requests"), [("lost", 0, 1), ("lost", 400, 1), ("unreached", 0, 2), (502, 0, 2)])
     def test_after_a_failure_the_issue_is_found_by_its_marker_or_created(self, opening, outcome, lag_seconds, requests):
         opening.finding()
         made, sent = opening.created
