@@ -147,12 +147,6 @@ class TestScan:
         scan(tmp_path, on_progress=lambda done, total: seen.append((done, total)), workers=1)
         assert seen == [*((number, 41) for number in range(1, 42)), (41, 41)]
 
-    def test_skipped_files_have_a_reason(self, tmp_path):
-        write(tmp_path, {"a.js": COOKIE, "b.min.js": COOKIE, "c.js": "a" * 600_000, "vendor/d.js": COOKIE})
-        result = scan(tmp_path)
-        assert result.analysis.skipped == {"minified": 1, "too large": 1, "vendored": 1}
-        assert result.analysis.skipped_examples["minified"] == ["b.min.js"]
-
     def test_a_path_that_isnt_a_folder_is_refused(self, tmp_path):
         with pytest.raises(NotADirectoryError):
             scan(tmp_path / "nothing")
