@@ -8,8 +8,8 @@ import traceback
 import httpx
 import pytest
 
-from cli.tests.support.script import ADDRESS, ORGANIZATION, SECRET, Script, failure, page, run, success
-from openassent import ApiError, AsyncAssent, InvalidArgument, MalformedResponse, NotFound, errors
+from cli.tests.support.script import ADDRESS, ORGANIZATION, SECRET, Script, failure, page, success
+from openassent import ApiError, InvalidArgument, MalformedResponse, NotFound, errors
 from openassent._calls import change
 from openassent.models import CreatedKey, Token
 from tests.support.documented import document
@@ -206,11 +206,3 @@ class TestAClient:
             client.projects.list().page()
         with pytest.raises(RuntimeError, match="closed"):
             client.projects.list().page()
-
-        async def scenario() -> None:
-            async with AsyncAssent(base_url=ADDRESS, transport=httpx.MockTransport(Script(page([])))) as client:
-                await client.projects.list().page()
-            with pytest.raises(RuntimeError, match="closed"):
-                await client.projects.list().page()
-
-        run(scenario())

@@ -190,7 +190,8 @@ class TestARefresh:
         assert len(script.requests) == 2
 
 
-def test_the_asynchronous_client_repeats_as_the_synchronous_one(monkeypatch):
+def test_the_asynchronous_client_repeats_a_request_reads_all_pages_and_is_closed(monkeypatch):
+    """The synchronous client is made from its source, so the other tests are about both."""
     slept: list[float] = []
 
     async def sleep(seconds: float) -> None:
@@ -198,9 +199,12 @@ def test_the_asynchronous_client_repeats_as_the_synchronous_one(monkeypatch):
 
     async def scenario() -> None:
         monkeypatch.setattr(asyncio, "sleep", sleep)
-        script = Script(failure(429, "RATE_LIMITED", retry_after="4"), page([REGION]))
+        pages = page([REGION], "c1"), page([], "c2"), page([REGION])
+        script = Script(failure(429, "RATE_LIMITED", retry_after="4"), *pages)
         async with AsyncAssent(base_url=ADDRESS, api_key=SECRET, transport=httpx.MockTransport(script)) as client:
-            assert [it.id async for it in client.regions.list()] == ["eu-central"]
+            assert [it.id async for it in client.regions.list()] == ["eu-central"] * 2
+        with pytest.raises(RuntimeError, match="closed"):
+            await client.me.get()
 
     run(scenario())
     assert 4 <= slept[0] <= 4.5
