@@ -83,45 +83,36 @@ class TestRepository:
         assert len(code_host.stand_in.list_issues(*DEMO)) == 1
 
 
-class TestNames:
-    @each(
-        ("owner", "name"),
-        [
-            ("", "a"), ("a/b", "a"), ("-a", "a"), ("..", "a"), ("a", ""), ("a", "."), ("a", ".."), ("a", "a/b"),
-            ("a", "b?c"), ("a", "b#c"), ("a", "%2e%2e"), ("a", "b c"), ("ä", "a"), ("a", "a\n"), ("a\n", "a"),
-            ("a", "n" * 101),
-        ],
-    )  # fmt: skip
-    def test_no_request_is_sent_for_an_invalid_repository_name(self, code_host, owner, name):
-        with pytest.raises(InvalidName):
-            code_host.host().get_repository(owner, name)
-        assert not code_host.exchanges
+# By what is named: the method of a host, and names that git or the code host rejects.
+INVALID: dict[str, tuple[str, list[tuple[str, ...]]]] = {
+    "owner": ("get_repository", [(owner, "a") for owner in ("", "a/b", "-a", "..", "ä", "a\n")]),
+    "repository": (
+        "get_repository",
+        [("a", name) for name in ("", ".", "..", "a/b", "b?c", "b#c", "%2e%2e", "b c", "a\n", "n" * 101)],
+    ),
+    "branch": ("get_branch_head", [(*DEMO, branch) for branch in (
+        "", "../main", "a..b", "/main", "main/", "a//b", ".hidden", "a/.b", "main.lock", "a.lock/b", "-x",
+        "?", "a b", "a\x00b", "a\nb", "@", "a@{1}", "a~1", "a^", "a:b", "a*", "a[b", "a\\b", "x" * 256, "ü" * 128,
+        "\ud800", "main.", "a?b",
+    )]),
+    "commit": ("stream_tarball", [(*DEMO, sha) for sha in (
+        "main", "", "a" * 39, "A" * 40, "a" * 41, "../" + "a" * 40, "a" * 40 + "\n",
+    )]),
+}  # fmt: skip
 
-    @each(
-        "branch",
-        [
-            "", "../main", "a..b", "/main", "main/", "a//b", ".hidden", "a/.b", "main.lock", "a.lock/b", "-x",
-            "?", "a b", "a\x00b", "a\nb", "@", "a@{1}", "a~1", "a^", "a:b", "a*", "a[b", "a\\b", "x" * 256, "ü" * 128,
-            "\ud800", "main.", "a?b",
-        ],
-    )  # fmt: skip
-    def test_no_request_is_sent_for_a_branch_name_that_git_rejects(self, code_host, branch):
-        with pytest.raises(InvalidName):
-            code_host.host().get_branch_head(*DEMO, branch)
-        assert not code_host.exchanges
 
-    @each("branch", ["feature/banner", "a#b", "50%", "ümläut", "a&b=c", "v1.2", "käse/%2F/🧀"])
-    def test_a_branch_can_have_any_name_that_git_accepts(self, code_host, branch):
-        sha = code_host.stand_in.repositories.commit(*DEMO, DEMO_FILES, "Another branch", branch)
-        assert code_host.host().get_branch_head(*DEMO, branch) == sha
-        assert len(code_host.exchanges[-1].path.split("/")) == 6
+@each(("kind", "method", "names"), [(kind, method, it) for kind, (method, all_) in INVALID.items() for it in all_])
+def test_no_request_is_sent_for_an_invalid_name(code_host, kind, method, names):
+    with pytest.raises(InvalidName) as caught:
+        getattr(code_host.host(), method)(*names)
+    assert (caught.value.context, code_host.exchanges) == ({"kind": kind}, [])
 
-    @each("sha", ["main", "", "a" * 39, "A" * 40, "a" * 41, "../" + "a" * 40, "a" * 40 + "\n"])
-    def test_a_tarball_is_requested_only_by_a_full_commit(self, code_host, sha):
-        with pytest.raises(InvalidName) as caught:
-            code_host.host().stream_tarball(*DEMO, sha)
-        assert caught.value.context == {"kind": "commit"}
-        assert not code_host.exchanges
+
+@each("branch", ["feature/banner", "a#b", "50%", "ümläut", "a&b=c", "v1.2", "käse/%2F/🧀"])
+def test_a_branch_can_have_any_name_that_git_accepts(code_host, branch):
+    sha = code_host.stand_in.repositories.commit(*DEMO, DEMO_FILES, "Another branch", branch)
+    assert code_host.host().get_branch_head(*DEMO, branch) == sha
+    assert len(code_host.exchanges[-1].path.split("/")) == 6
 
 
 def test_a_tarball_contains_the_files_of_the_branchs_head(code_host):
