@@ -124,22 +124,7 @@ def test_an_unknown_organization_gets_no_key(world):
         api_keys.create_key("org_0000000000000000", "deploy", world.person().user_id, "test")
 
 
-PATH, EARLIER_PATH = "/v1/api-keys", "/v1/auth/keys"
-
-
-@pytest.mark.parametrize(("path", "other"), [(PATH, EARLIER_PATH), (EARLIER_PATH, PATH)])
-def test_paging_returns_each_key_of_the_organization_once_newest_first(path, other, acme, now):
-    second = Organization(acme.api, acme.world, owner=acme.owner)
-    second.create(name="theirs")
-    for number in range(5):
-        acme.create(name=f"key {number}")
-        now.advance(1)
-    pages = [*acme.api.pages(f"{path}?organizationId={acme.id}&limit=2", acme.token)]
-    names = [[key["name"] for key in page.data] for page in pages]
-    assert names == [["key 4", "key 3"], ["key 2", "key 1"], ["key 0"]]
-    cursor = pages[0].body["pagination"]["nextCursor"]
-    for refusing in (f"{other}?organizationId={acme.id}", f"{path}?organizationId={second.id}"):
-        assert problems(acme.api.get(f"{refusing}&cursor={cursor}", acme.token))[0][0] == ["cursor"]
+PATH = "/v1/api-keys"
 
 
 def test_a_cursor_issued_before_the_paths_had_separate_cursors_still_works(acme):

@@ -215,14 +215,3 @@ def test_paging_returns_each_scan_once_and_reads_only_its_pages(filtered, api, w
 def test_an_invalid_filter_returns_400(query, acme):
     reply = listed(acme, f"&{query}")
     assert (reply.status, reply.code) == (400, "INVALID_PAYLOAD")
-
-
-def test_a_cursor_works_only_with_its_filter_and_organization(acme, api, world):
-    repository = acme.connect()
-    for _ in range(2):
-        acme.scan(repository)
-    cursor = f"&cursor={listed(acme, '&limit=1').body['pagination']['nextCursor']}"
-    queries = ("", "&status=completed", f"&repositoryId={repository.repository_id}")
-    assert [listed(acme, f"{query}{cursor}").status for query in queries] == [200, 400, 400]
-    other = world.company(owner=acme.owner).organization_id
-    assert acme.send("GET", f"{SCANS}?organizationId={other}{cursor}").code == "INVALID_PAYLOAD"

@@ -157,21 +157,3 @@ def test_after_the_default_is_lost_the_one_that_remains_becomes_it(api, world):
     world.leave(lost, person)
     create(api, person, "Fourth")
     assert active(api, person.token) == kept.organization_id
-
-
-def test_a_list_helper_pages_through_organizations_and_regions_like_through_every_list(api, world):
-    person = world.person()
-    slugs = sorted(world.company(owner=person).slug for _ in range(3))
-    regions = [it["id"] for it in api.get("/v1/regions").data]
-    for limit in (1, 2, 3, 100):
-        for path, token, field, expected in (
-            (PATH, person.token, "organizationSlug", slugs),
-            ("/v1/regions", None, "id", regions),
-        ):
-            pages = [page.data for page in api.pages(f"{path}?limit={limit}", token)]
-            assert [it[field] for page in pages for it in page] == expected
-            assert max(map(len, pages)) <= limit
-    cursor = api.get(f"{PATH}?limit=1", person.token).body["pagination"]["nextCursor"]
-    other = world.company().owner.token
-    for path, token in ((PATH, other), ("/v1/regions", None)):
-        assert api.get(f"{path}?cursor={cursor}", token).error["details"][0]["code"] == "invalid_cursor"

@@ -95,20 +95,13 @@ def test_a_vendor_that_was_only_decided_on_has_no_fields_of_a_detection_until_it
     assert detected["lastSeenAt"] == "2026-03-04T05:06:00.000Z"
 
 
-@each("limit", [1, 2, 3, 100])
-def test_pages_show_every_vendor_of_the_project_once_by_id(limit, acme, project):
+def test_vendors_of_the_project_alone_are_listed_by_id(acme, project):
     for vendor_id in ("b", "a", "c"):
         detect(project, vendor_id)
-    other = acme.project(name="Other")
-    for vendor_id in ("d", "e"):
-        detect(other, vendor_id)
-    reply = listed(acme, project, f"?limit={limit}")
-    seen = [vendor["vendorId"] for vendor in reply.data]
-    while cursor := reply.body["pagination"]["nextCursor"]:
-        assert listed(acme, other, f"?cursor={cursor}").code == "INVALID_PAYLOAD"
-        reply = listed(acme, project, f"?limit={limit}&cursor={cursor}")
-        seen += [vendor["vendorId"] for vendor in reply.data]
-    assert seen == ["a", "b", "c"]
+    detect(other := acme.project(name="Other"), "d")
+    cursor = listed(acme, project, "?limit=1").body["pagination"]["nextCursor"]
+    assert listed(acme, other, f"?cursor={cursor}").code == "INVALID_PAYLOAD"
+    assert [vendor["vendorId"] for vendor in listed(acme, project).data] == ["a", "b", "c"]
 
 
 @each(("decision", "state", "review_state"), [("approve", "approved", "accepted"), ("ignore", "ignored", "rejected")])
