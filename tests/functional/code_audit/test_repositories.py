@@ -102,8 +102,6 @@ def test_a_new_link_has_defaults_or_the_settings_and_the_next_scheduled_scan(lin
     [
         ("productionBranch", ["", "a b", "a..b", "/a", "a.lock", "@", "x" * 256, "ä" * 200]),
         ("rootDirectory", ["", "/apps", "apps/", "../apps", "apps/../..", "a\\b", "x" * 201]),
-        ("schedule", ["hourly"]),
-        ("failureThreshold", ["P4"]),
     ],
 )
 def test_an_unusable_setting_returns_400_and_links_nothing(field, values, links, new_project):

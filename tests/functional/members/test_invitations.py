@@ -106,23 +106,18 @@ def test_an_id_that_is_taken_is_replaced(acme, monkeypatch):
 
 # tests/unit/test_naming.py has the forms of addresses.
 @each(
-    ("email", "role", "path"),
+    "email",
     [
-        (None, "member", "email"),
-        (["a@b.co"], "member", "email"),
-        ("Ada <ada@example.com>", "member", "email"),
-        ("a" * 64 + "@" + ".".join(["b" * 63, "c" * 63, "d" * 60, "en"]), "member", "email"),
-        ("a@" + "b." * 300_000 + "co", "member", "email"),
-        (GRACE, None, "role"),
-        (GRACE, "OWNER", "role"),
-        (GRACE, ["member"], "role"),
+        "Ada <ada@example.com>",
+        "a" * 64 + "@" + ".".join(["b" * 63, "c" * 63, "d" * 60, "en"]),
+        "a@" + "b." * 300_000 + "co",
     ],
 )
-def test_an_invalid_field_is_named_and_nothing_is_written(email, role, path, acme):
+def test_an_invalid_address_is_named_and_nothing_is_written(email, acme):
     before = len(table_dump())
-    reply = acme.invite(email, role)
+    reply = acme.invite(email, "member")
     assert (reply.status, reply.code) == (400, "INVALID_PAYLOAD")
-    assert [problem["path"] for problem in reply.error["details"]] == [[path]]
+    assert [problem["path"] for problem in reply.error["details"]] == [["email"]]
     assert len(table_dump()) == before
 
 
