@@ -29,24 +29,14 @@ LIMITS = {
 }
 # Fields, and the path and code of their problem.
 INVALID = [
-    ({"name": ""}, "name", "string_too_short"),
-    ({"name": "   "}, "name", "string_too_short"),
     ({"name": "n" * 101}, "name", "string_too_long"),
-    ({"name": None}, "name", "string_type"),
-    ({"name": 5}, "name", "string_type"),
-    ({"scopes": []}, "scopes", "too_short"),
     ({"scopes": ["members.read"]}, "scopes 0", "literal_error"),
-    ({"projectIds": []}, "projectIds", "too_short"),
     ({"projectIds": ["prj_x"]}, "projectIds 0", "unknown_project"),
     ({"projectIds": ["prj_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"]}, "projectIds 0", "unknown_project"),
-    ({"projectIds": ["prj_x"] * 21}, "projectIds", "too_long"),
-    ({"allowedIps": []}, "allowedIps", "too_short"),
     ({"allowedIps": ["10.0.0.0/8", "10.0.0.0/255.0.0.0"]}, "allowedIps 1", "invalid_network"),
     ({"allowedIps": ["10.0.0.1/8"]}, "allowedIps 0", "host_bits"),
-    ({"allowedIps": ["10.0.0.1"] * 21}, "allowedIps", "too_long"),
     ({"expiresAt": "2026-03-04T05:06:07Z"}, "expiresAt", "in_the_past"),
     ({"expiresAt": "tomorrow"}, "expiresAt", "invalid_time"),
-    ({"description": "x" * 513}, "description", "string_too_long"),
 ]
 
 
@@ -215,10 +205,7 @@ def test_a_repeated_project_counts_once_and_projects_can_only_be_removed(acme, w
     ("body", "path", "code"),
     [
         ({}, [], "empty"),
-        ({"name": ""}, ["name"], "string_too_short"),
-        ({"name": None}, ["name"], "string_type"),
         ({"expiresAt": "2026-03-04T05:06:07Z"}, ["expiresAt"], "in_the_past"),
-        ({"scopes": []}, ["scopes"], "too_short"),
         ({"key": "x"}, ["key"], "extra_forbidden"),
     ],
 )

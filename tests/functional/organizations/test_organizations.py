@@ -5,7 +5,6 @@ import pytest
 from controlplane.organizations import store as organizations
 from controlplane.platform.core.roles import RANK
 from tests.support.api import Api, Reply
-from tests.support.each import each
 from tests.support.world import Person
 
 PATH = "/v1/organizations"
@@ -101,15 +100,6 @@ def test_the_saved_organization_is_used_by_default_on_every_device(api, world, p
     assert active(api, member.token) is None
     assert save(api, member.token, companies[1].organization_id).status == 200
     assert active(api, member.token) == companies[1].organization_id
-
-
-# A default can't be cleared.
-@each("body", [{}, *({"organizationId": value} for value in (None, "", 17, ["x"], {}))])
-def test_an_invalid_organization_id_changes_nothing(body, api, person, companies):
-    reply = api.put(DEFAULT_PATH, person.token, json_body=body)
-    assert (reply.status, reply.code) == (400, "INVALID_PAYLOAD")
-    assert reply.error["details"][0]["path"] == ["organizationId"]
-    assert active(api, person.token) == companies[0].organization_id
 
 
 def test_every_organization_of_others_gets_the_same_403(api, world, person, companies):
