@@ -1,10 +1,11 @@
-"""What the document doesn't allow in a body is refused with the name of the field, and nothing is written."""
+"""What the document doesn't allow in a body or a query is refused with its name, and nothing is written."""
 
 from collections.abc import Iterator
 from itertools import zip_longest
 from typing import Any
+from urllib.parse import quote
 
-from tests.functional.test_every_route import ANONYMOUS, WITH_BODY, sender
+from tests.functional.test_every_route import ANONYMOUS, BY_QUERY, WITH_BODY, sender
 from tests.support.documented import document, problems, resolve
 from tests.support.each import each
 from tests.support.operations import Operation
@@ -18,6 +19,11 @@ __all__ = ["sender"]  # a fixture
 VALUES = (
     None, True, 7, -1, "", "   ", "a\nb", "\u202e", "a b", "A", "é", "a..b", "/a", "a/", "@", "hourly", "P4", "plain",
     [], [None], ["x"], {}, "2026-03-04", "x" * 43 + "=", "ä" * 200,
+)  # fmt: skip
+# Values of parameters in a query, in which a number is text, too.
+TEXTS = (
+    "", " ", "x" * 101, "x" * 1_025, "P4", "p0", "OPEN", "open,accepted", "github", "null", "2026-03-04",
+    "2026-03-04T05:06:07", "é", "%00",
 )  # fmt: skip
 _OMITTED = object()
 
@@ -86,3 +92,14 @@ def test_a_value_at_a_limit_of_the_document_is_neither_too_long_nor_too_short(op
     for name, field in body_of(operation)["properties"].items():
         for allowed, _, problem in edges(resolve(field)):
             assert problem not in named(send(json_body={**valid, name: allowed})).get(name, ()), (name, allowed)
+
+
+@each("operation", [it for it in BY_QUERY if it.method == "GET"], ids=lambda it: it.name)
+def test_a_parameter_that_the_document_doesnt_allow_is_refused_with_its_name(operation, api, world):
+    token = world.company().owner.token
+    described = document()["paths"].get(operation.path, {}).get("get", {})
+    for parameter in map(resolve, described.get("parameters", ())):
+        name, schema = parameter["name"], parameter.get("schema", {})
+        for text in TEXTS if parameter["in"] == "query" else ():
+            if problems(schema, text):
+                assert name in named(api.get(f"{operation.path}?{name}={quote(text)}", token)), (name, text)

@@ -209,9 +209,3 @@ def test_paging_returns_each_scan_once_and_reads_only_its_pages(filtered, api, w
         seen += [scan["id"] for scan in reply.data]
         cursor = reply.body["pagination"]["nextCursor"]
     assert seen == made
-
-
-@each("query", ["status=done", "status=", "repositoryId=", "status=Completed"])
-def test_an_invalid_filter_returns_400(query, acme):
-    reply = listed(acme, f"&{query}")
-    assert (reply.status, reply.code) == (400, "INVALID_PAYLOAD")
