@@ -6,10 +6,9 @@ from io import BytesIO
 import pytest
 
 from controlplane.code_host.github import client, connecting, reviews
-from controlplane.code_host.github.errors import HostUnavailable, InvalidName, Refused, RepositoryGone
+from controlplane.code_host.github.errors import HostUnavailable, InvalidName, Refused
 from controlplane.code_host.github.reviews import Annotation, CheckState, ReviewComment
 from local.github.setup import DEMO_BRANCH, DEMO_FILES, DEMO_OWNER, installation_id
-from local.github.stand_in import PERMISSIONS
 from tests.functional.github.conftest import CREATE, DEMO, INSTALLATION, TOKENS, rename
 from tests.support.each import each
 from tests.support.github import description, find_operation, open_pull_request
@@ -166,19 +165,6 @@ class TestIssues:
 
 
 class TestApp:
-    def test_the_app_has_the_permissions_it_requests_and_the_installation_that_sees_a_repository(self, configured):
-        app = client.get_app()
-        assert (app.app_id, app.name, app.permissions) == (1, "assent-local", PERMISSIONS)
-        assert client.find_installation(*DEMO) == installation_id(DEMO_OWNER)
-        with pytest.raises(RepositoryGone):
-            client.find_installation("demo-shop", "unknown")
-
-    def test_an_app_whose_id_and_key_dont_match_is_refused(self, configured, monkeypatch):
-        monkeypatch.setattr(client, "settings", client.settings.model_copy(update={"github_app_id": "2"}))
-        with pytest.raises(Refused) as refusal:
-            client.get_app()
-        assert refusal.value.status == 401
-
     @each(
         ("operation", "fault", "error"),
         [

@@ -114,6 +114,8 @@ class TestScan:
         (edited,) = comments(code_host)
         assert edited.comment_id == comment.comment_id
         assert "new.html" not in edited.body
+        clean_up()
+        assert reads.get_scan(production.scan_id).findings_expire_at is None
 
     def test_one_that_is_closed_before_its_scan_is_prepared_is_not_scanned(self, events, reviewed, code_host):
         number = open_one(code_host)
@@ -137,14 +139,6 @@ class TestScan:
         assert not repositories.get_repository(reviewed.repository_id).preview_used
         kinds = {it["sk"]["S"].partition("#")[0] for it in table_dump() if it["pk"]["S"] + it["sk"]["S"] not in before}
         assert kinds.isdisjoint({"FP", "INBOX", "LEDGER"})
-
-    def test_the_findings_of_the_production_branch_dont_expire(self, events, reviewed, code_host, now):
-        scan_production(events, reviewed)
-        now.advance(1)
-        events.take("pull_request", open_one(code_host))
-        events.scan()
-        clean_up()
-        assert [(it.status, it.findings_expire_at) for it in scans_of(reviewed)] == [("completed", None)] * 2
 
     def test_nothing_runs_on_the_free_plan_or_if_the_link_does_not_want_it(self, events, code_host, world):
         connect(world.company("free"), pull_request_scans_enabled=True)
