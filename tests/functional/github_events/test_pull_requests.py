@@ -36,7 +36,6 @@ TRACKER = '<script async src="https://www.googletagmanager.com/gtag/js?id=G-1"><
 PAGE = f"<!doctype html><html><head>{TRACKER}</head><body></body></html>"
 WAITING = '<script type="text/plain" data-cookiecategory="analytics"'
 CHECKS = "POST /repos/{owner}/{repo}/check-runs"
-COMMENTS = "POST /repos/{owner}/{repo}/issues/{issue_number}/comments"
 
 
 def scans_of(repository: RepositoryItem) -> list[ScanItem]:
