@@ -3,7 +3,7 @@
 from controlplane.platform.core.roles import Role
 from controlplane.platform.table import keys
 from controlplane.platform.table.table import Put, table
-from tests.functional.members.conftest import ADMIN_REQUIRED, OWNER_REQUIRED, Organization, all_pages
+from tests.functional.members.conftest import ADMIN_REQUIRED, OWNER_REQUIRED, Organization
 from tests.support.each import each
 from tests.support.table import PREPARED
 from tests.support.world import get_profile
@@ -33,12 +33,8 @@ def test_members_are_listed_with_role_joining_time_and_user_to_each_of_them(acme
         assert {it["user"]["id"]: it["role"] for it in acme.call("GET", "members", person).data} == people
 
 
-def test_pages_show_every_member_once_and_50_by_default(acme):
-    people = [acme.owner.user_id, *(acme.member().user_id for _ in range(5))]
-    for limit in (1, 2, 6, 7):
-        seen = [it["user"]["id"] for it in all_pages(acme, "members", limit)]
-        assert sorted(seen) == sorted(people)
-    for _ in range(45):
+def test_a_page_has_50_members_by_default(acme):
+    for _ in range(50):
         acme.member()
     reply = acme.call("GET", "members")
     assert (len(reply.data), reply.body["pagination"]["hasMore"]) == (50, True)
