@@ -1,4 +1,4 @@
-"""What the document doesn't allow in a body or a query is refused with its name, and nothing is written."""
+"""Values that the document doesn't allow in a body or a query are refused with their name, and nothing is written."""
 
 from collections.abc import Iterator
 from itertools import zip_longest

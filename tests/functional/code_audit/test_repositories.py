@@ -8,7 +8,6 @@ from controlplane.code_host import installations, repositories
 from controlplane.code_host.items import Link
 from controlplane.platform.core import clock
 from controlplane.platform.core.schedules import next_run
-from controlplane.platform.table import keys
 from controlplane.platform.table.table import table
 from controlplane.projects import changes as project_changes
 from controlplane.projects import store as projects
@@ -16,7 +15,6 @@ from tests.functional.code_audit.conftest import REPOSITORIES, Organization
 from tests.functional.projects.builders import make_project
 from tests.support.calls import before_the_transaction
 from tests.support.each import each
-from tests.support.recorded import recorded_calls
 
 DEFAULTS = {
     "productionBranch": None,
@@ -219,17 +217,6 @@ def test_projects_have_their_current_names_and_deleted_ones_are_left_out(acme):
     projects.delete_project(projects.get_project(orphaned.links[0].project_id))
     shown = {entry["id"]: [it["projectName"] for it in entry["projects"]] for entry in listed(acme).data}
     assert shown == {renamed.repository_id: ["Renamed"], orphaned.repository_id: []}
-
-
-def test_a_page_reads_only_its_repositories(acme, api, world):
-    Organization(api, world).connect()
-    made = {acme.connect(linked=False).repository_id for _ in range(5)}
-    with recorded_calls() as calls:
-        reply = listed(acme, "&limit=2")
-    read = [call.parameters for call in calls if call.operation == "Query" and "Limit" in call.parameters]
-    (query,) = [it for it in read if it["ExpressionAttributeValues"][":low"]["S"] == keys.REPOSITORY_PREFIX]
-    assert (query["Limit"] <= 4, len(reply.data)) == (True, 2)
-    assert {entry["id"] for entry in listed(acme).data} == made
 
 
 def test_a_linked_project_is_shown_however_many_newer_ones_there_are(acme, monkeypatch):
