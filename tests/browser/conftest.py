@@ -7,9 +7,7 @@ BROWSER_PICTURES names a folder for screenshots of every page.
 import json
 import os
 import shutil
-import socket
 import subprocess
-import sys
 import threading
 import time
 import urllib.error
@@ -26,6 +24,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
 from local.checkout import ROOT
 from openassent_audit.browser import QUIET_FLAGS
+from tests.support.local_stack import LocalStack
 from tests.support.missing import is_missing
 
 AXE = ROOT / "node_modules/axe-core/axe.min.js"
@@ -86,7 +85,7 @@ class Stack:
         sent = json.dumps(body).encode() if body is not None else None
         request = urllib.request.Request(self.base_url + path, sent, headers)
         try:
-            with urllib.request.urlopen(request, timeout=20) as response:
+            with urllib.request.urlopen(request, timeout=60) as response:
                 return response.status, json.load(response)
         except urllib.error.HTTPError as error:
             with error:
@@ -152,38 +151,17 @@ class Device:
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     if missing := _missing():
         is_missing(f"not installed: {', '.join(missing)}")
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    directory = tmp_path_factory.mktemp("stack")
-    kept = {name: value for name, value in os.environ.items() if name not in {"MAKELEVEL", "LOG_LEVEL"}}
-    with (directory / "screen.txt").open("w+") as screen:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "local"],
-            cwd=ROOT,
-            env=kept | _LIMITS | {"PORT": str(port), "LOCAL_DIRECTORY": str(directory)},
-            stdout=subprocess.PIPE,
-            stderr=screen,
-            start_new_session=True,
-            text=True,
-        )
-        assert process.stdout is not None
-        for line in process.stdout:
-            if "Ctrl-C stops everything." in line:
-                break
-        else:
-            screen.seek(0)
-            raise AssertionError(f"the stack did not start: {screen.read()}")
-        # It logs each request. Once the pipe was full, it would wait forever.
-        reader = threading.Thread(target=process.stdout.read)
-        reader.start()
-        credentials = json.loads((directory / "credentials.json").read_text())
-        yield Stack(f"http://127.0.0.1:{port}", credentials, directory)
-        process.terminate()
-        with suppress(subprocess.TimeoutExpired):
-            process.wait(20)
-        reader.join(20)
-        process.stdout.close()
+    local = LocalStack(tmp_path_factory.mktemp("stack"), **_LIMITS)
+    # It logs each request. Once the pipe was full, it would wait forever.
+    assert local.process.stdout is not None
+    reader = threading.Thread(target=local.process.stdout.read)
+    reader.start()
+    yield Stack(f"http://127.0.0.1:{local.port}", local.credentials, local.directory)
+    local.process.terminate()
+    with suppress(subprocess.TimeoutExpired):
+        local.process.wait(20)
+    reader.join(20)
+    local.process.stdout.close()
 
 
 @pytest.fixture(scope="session")
