@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 from local.checkout import ROOT
 from openassent_audit.browser import QUIET_FLAGS
@@ -31,6 +31,9 @@ AXE = ROOT / "node_modules/axe-core/axe.min.js"
 # No style depends on both.
 LOOKS = pytest.mark.parametrize(("width", "scheme"), [("desktop", "light"), ("phone", "dark")])
 WIDTHS = {"desktop": {"width": 1280, "height": 800}, "phone": {"width": 360, "height": 740}}
+# On a busy machine, the reference takes as long to render.
+_MOST_MILLISECONDS = 60_000
+expect.set_options(timeout=_MOST_MILLISECONDS)
 _NUMBERS = count(1)
 # Redoc lays its transparent lists over text that it draws.
 _TRANSPARENT = """[...document.querySelectorAll("a, button, input, select:not(.dropdown-select), textarea, summary")]
@@ -234,7 +237,7 @@ def visit(stack: Stack, chromium: Browser) -> Iterator[Callable[..., Visit]]:
         context = chromium.new_context(
             viewport=WIDTHS[width], color_scheme=scheme, java_script_enabled=scripts, locale="en-GB"
         )
-        context.set_default_timeout(60_000)  # on a busy machine, the reference takes as long to render
+        context.set_default_timeout(_MOST_MILLISECONDS)
         contexts.append(context)
         page = context.new_page()
         made = Visit(stack, context, page, f"{width}-{scheme}")
