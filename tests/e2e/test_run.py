@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from local.checkout import ROOT
+from local.checkout import ROOT, free_port, is_listening
 from local.environment import create_client
 from tests.support.local_stack import LocalStack
 from tests.support.missing import is_missing
@@ -118,12 +118,8 @@ def request(arguments: list[str]) -> tuple[int, dict]:
 
 def wait_until_gone(port: int) -> None:
     deadline = time.monotonic() + 60
-    while time.monotonic() < deadline:
-        try:
-            socket.create_connection(("127.0.0.1", port), timeout=1).close()
-        except OSError:
-            return
-    raise AssertionError(f"something still listens on {port}")
+    while is_listening(port):
+        assert time.monotonic() < deadline, f"something still listens on {port}"
 
 
 def check_commands(run: Run) -> None:

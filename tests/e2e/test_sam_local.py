@@ -13,12 +13,13 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from local.checkout import free_port
 from local.gateway import rename_headers
 from local.sam import ENVIRONMENT, PARAMETERS
 from tests.e2e import containers
 from tests.e2e.deployment import BUILD, ROOT
 from tests.support.api import Reply
-from tests.support.engines import free_port, wait_until_listening
+from tests.support.engines import wait_until_listening
 from tests.support.local_stack import LocalStack
 from tests.support.response_checks import check_response
 

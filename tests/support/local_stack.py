@@ -7,8 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from local.checkout import ROOT
-from tests.support.engines import free_port
+from local.checkout import ROOT, free_port
 
 _SCREEN_END = "Ctrl-C stops everything."
 # What make sets, and AUTH and SAM_LOCAL of other stacks.
