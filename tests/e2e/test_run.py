@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from local.checkout import ROOT, free_port, is_listening
+from local.checkout import ROOT, is_listening
 from local.environment import create_client
 from tests.support.local_stack import LocalStack
 from tests.support.missing import is_missing

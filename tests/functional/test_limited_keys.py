@@ -16,10 +16,10 @@ from controlplane.projects.items import Address, ProjectItem
 from scripts.openapi.texts import DOCUMENT
 from tests.functional.projects.builders import add_audits, add_run
 from tests.support.api import Api, Reply
+from tests.support.calls import recorded_calls
 from tests.support.each import each
 from tests.support.operations import Operation, operations
 from tests.support.populated_organization import detection
-from tests.support.recorded import recorded_calls
 from tests.support.table import restored
 from tests.support.valid_requests import valid_body
 from tests.support.world import Company, World, table_dump

@@ -12,9 +12,9 @@ from controlplane.platform.table import keys
 from controlplane.platform.table.rate import TRIES_WINDOW_SECONDS
 from controlplane.platform.table.table import table
 from tests.functional.device_auth.devices import CODE, Device, code_body, request_code, works
+from tests.races.faults import check_first
 from tests.races.stage import RACE_TIME, Stage, faults, race
 from tests.races.threads import run_repeatedly
-from tests.races.verdicts import check_first
 from tests.support.api import Reply
 from tests.support.asgi import DirectApi
 from tests.support.world import World

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from typing import Any
 
 from controlplane.feedback import store as feedback
+from tests.races.faults import check_first
 from tests.races.stage import RACE_TIME, Stage, faults, race
-from tests.races.verdicts import check_first
 from tests.support.api import Reply
 from tests.support.world import World
 

@@ -13,8 +13,8 @@ from controlplane.organizations import store as organizations
 from controlplane.organizations.members import remove_member
 from controlplane.platform.core.ids import InvitationId, MemberId
 from controlplane.platform.core.settings import settings
+from tests.races.faults import check_first
 from tests.races.stage import RACE_TIME, Stage, faults, race
-from tests.races.verdicts import check_first
 from tests.races.yields import writes_a_membership
 from tests.support.api import Reply
 from tests.support.world import Company, Person, World, get_profile

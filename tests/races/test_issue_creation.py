@@ -18,10 +18,10 @@ from tests.races.stage import RACE_TIME, Stage, faults, race
 from tests.races.threads import run_repeatedly
 from tests.races.yields import only_writes
 from tests.support.calls import Proceed, intercepted
+from tests.support.cleanup import swept
 from tests.support.issue_host import HostedIssue, IssueHost
 from tests.support.outcomes import Aborted
 from tests.support.sqs import FakeSqs, SqsMessage
-from tests.support.sweeping import swept
 from tests.support.world import World
 
 LAGS_SECONDS = (0, 30, 400)

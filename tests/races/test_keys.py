@@ -18,9 +18,9 @@ from controlplane.platform.core.ids import KeyId
 from controlplane.platform.table import keys
 from controlplane.platform.table.legs import encode_item
 from controlplane.platform.table.table import table
+from tests.races.faults import check_first
 from tests.races.stage import Stage, faults, race
 from tests.races.threads import run_repeatedly
-from tests.races.verdicts import check_first
 from tests.support.api import Reply
 from tests.support.world import World
 

@@ -15,8 +15,8 @@ from controlplane.platform.core.ids import InvitationId, MemberId
 from controlplane.platform.core.settings import settings
 from controlplane.platform.table import keys
 from controlplane.platform.table.table import Update, table
+from tests.races.faults import check_first
 from tests.races.stage import Stage, faults, race
-from tests.races.verdicts import check_first
 from tests.support.api import Reply
 from tests.support.table import PREPARED
 from tests.support.world import Person, World

@@ -16,8 +16,8 @@ from controlplane.platform.table import keys
 from controlplane.platform.table.table import table
 from controlplane.projects.changes import MAX_FORMER, UnknownWebsite
 from controlplane.projects.store import get_project, get_project_by_slug
+from tests.races.faults import check_first
 from tests.races.stage import Stage, faults, race
-from tests.races.verdicts import check_first
 from tests.support.api import Reply
 from tests.support.world import World
 

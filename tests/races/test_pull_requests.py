@@ -23,10 +23,10 @@ from tests.races.faults import Kind
 from tests.races.stage import RACE_TIME, faults
 from tests.support import lagging
 from tests.support.calls import Proceed, intercepted
+from tests.support.cleanup import swept
 from tests.support.code_host import SHA
 from tests.support.outcomes import Aborted
 from tests.support.sqs import FakeSqs, SqsMessage
-from tests.support.sweeping import swept
 from tests.support.table import PREPARED
 from tests.support.world import World
 

@@ -18,15 +18,15 @@ from controlplane.scans import execution, failures, reads, requests
 from controlplane.scans.items import Coverage, Failure, Progress, ScanItem
 from controlplane.scans.reads import Inventory, Language, stored_leg
 from scan_preparation.service import prepare_scan
+from tests.races.faults import check_first
 from tests.races.stage import RACE_TIME, Stage, faults, race
-from tests.races.verdicts import check_first
 from tests.races.yields import beyond_queries
 from tests.support.api import Reply
 from tests.support.audits import lease_of, make_request, make_scan, serving, stored_repository
+from tests.support.cleanup import swept
 from tests.support.code_host import FakeHost
 from tests.support.invariants import Items
 from tests.support.sqs import FakeSqs
-from tests.support.sweeping import swept
 from tests.support.world import World
 
 INVENTORY = Inventory(files=2, languages=(Language("Ruby", 2, 40),))

@@ -11,9 +11,9 @@ from controlplane.people import credential_index, device_approvals, revocations,
 from controlplane.platform.core import clock
 from ops import accounts
 from tests.functional.device_auth.devices import REVOKE, Device, refresh, request_code, works
+from tests.races.faults import check_first
 from tests.races.schedules import every_call
 from tests.races.stage import RACE_TIME, Stage, clock_advanced, faults, race
-from tests.races.verdicts import check_first
 from tests.support.api import Reply
 from tests.support.rings import BEFORE, MIXED_FLEETS, use_ring_of_thread
 from tests.support.world import World

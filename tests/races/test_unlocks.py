@@ -17,9 +17,9 @@ from controlplane.scans import findings, reads
 from openassent_analysis import rules_version
 from scan_execution.service import execute_scan, publish_scan
 from tests.functional.sweeper.scan_line import FILES
+from tests.races.faults import check_first
 from tests.races.stage import Stage, faults, race
 from tests.races.threads import run_repeatedly
-from tests.races.verdicts import check_first
 from tests.races.yields import only_writes
 from tests.support.api import Reply
 from tests.support.audits import make_issue, make_scan, serving

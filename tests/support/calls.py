@@ -1,4 +1,4 @@
-"""Intercepts the calls that a client makes to DynamoDB.
+"""Intercepts and records the calls that a client makes to DynamoDB.
 
 Schedules and faults are built on it. It changes only the client, so the product's code runs unmodified.
 """
@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from awsclient.errors import ServiceError
+from controlplane.platform.table.table import table
 
 # A schedule sets it in the threads of its acts.
 when_touching: ContextVar[Callable[[], None]] = ContextVar("when touching", default=lambda: None)
@@ -84,6 +85,19 @@ def intercepted(client: Any, around: Around) -> Iterator[None]:
             del client.call
         else:
             client.call = replaced
+
+
+@contextmanager
+def recorded_calls() -> Iterator[list[Call]]:
+    """While open, appends every call of the product's table client to the list."""
+    calls: list[Call] = []
+
+    def around(call: Call, proceed: Proceed) -> Any:
+        calls.append(call)
+        return proceed()
+
+    with intercepted(table.client, around):
+        yield calls
 
 
 def refused(client: Any, matches: Callable[[Call], bool], code: str) -> AbstractContextManager[None]:

@@ -18,8 +18,8 @@ from emails.app import handler
 from notifications.app import handler as tell
 from tests.support import permissions
 from tests.support.calls import touch_outside
+from tests.support.cleanup import swept
 from tests.support.sqs import FakeSqs
-from tests.support.sweeping import swept
 
 SENDER = "no-reply@assent.test"
 QUEUE, DEAD_LETTERS = Queue.EMAILS.url, Queue.EMAILS.dead_letters_url

@@ -12,10 +12,9 @@ from controlplane.platform.table import keys
 from controlplane.platform.table.table import Update, table
 from tests.support.api import Reply
 from tests.support.browser import Browser
-from tests.support.calls import is_update_of, refused
+from tests.support.calls import is_update_of, recorded_calls, refused
 from tests.support.each import each
 from tests.support.logs import captured_logs
-from tests.support.recorded import recorded_calls
 from tests.support.table import PREPARED
 from tests.support.world import ALL_SCOPES
 

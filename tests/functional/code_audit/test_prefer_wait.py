@@ -15,7 +15,7 @@ from controlplane.scans import execution, failures, reads, requests
 from controlplane.scans.items import Failure
 from tests.functional.code_audit.conftest import KEY, AtOnce
 from tests.support.audits import end_scan
-from tests.support.recorded import recorded_calls
+from tests.support.calls import recorded_calls
 from tests.support.table import PREPARED
 
 LEFT_ALONE = [

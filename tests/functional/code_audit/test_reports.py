@@ -19,9 +19,9 @@ from tests.functional.code_audit.conftest import FIVE, FOUR, ISSUES, ONE, THREE,
 from tests.support.audits import make_issue
 from tests.support.calls import intercepted
 from tests.support.each import each
-from tests.support.published import publish_finding
 from tests.support.sarif import check_sarif
 from tests.support.table import PREPARED
+from tests.support.world import publish_finding
 
 # How a scan with five findings is made; the findings that are shown, and the numbers of the others.
 SHOWN = [

@@ -11,8 +11,8 @@ from tests.functional.projects.builders import add_audits, without_consent
 from tests.functional.projects.conftest import Organization, reread
 from tests.functional.projects.test_vendors import detect
 from tests.support.api import Api, Reply
+from tests.support.calls import recorded_calls
 from tests.support.each import each
-from tests.support.recorded import recorded_calls
 from tests.support.table import PREPARED
 from tests.support.world import World
 

@@ -16,8 +16,8 @@ from tests.functional.projects.builders import add_run, make_project
 from tests.support.audit_log import all_entries
 from tests.support.audit_reports import PAGE, finding, receive, report, request, vendor, visit
 from tests.support.browser import text_of
+from tests.support.cleanup import swept
 from tests.support.each import each
-from tests.support.sweeping import swept
 
 JPEG = base64.b64encode(b"\xff\xd8\xff\xe0made up").decode()
 HOTJAR = "https://static.hotjar.com/c/hotjar-1.js"

@@ -16,8 +16,8 @@ from tests.functional.projects.test_vendors import detect
 from tests.support.api import Reply
 from tests.support.audits import make_issue, make_scan
 from tests.support.browser import Browser, text_of
+from tests.support.calls import recorded_calls
 from tests.support.each import each
-from tests.support.recorded import recorded_calls
 
 address = pages_in("projects")
 

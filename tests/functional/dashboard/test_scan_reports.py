@@ -21,9 +21,8 @@ from tests.functional.projects.builders import make_project
 from tests.support.api import Reply
 from tests.support.audits import make_issue, make_request, make_scan, stored_repository
 from tests.support.browser import text_of
-from tests.support.published import publish_finding
 from tests.support.table import PREPARED
-from tests.support.world import Company
+from tests.support.world import Company, publish_finding
 
 # Red, orange, blue, green, and gray.
 COLORS = ["P0 problem", "P1 warning", "P2 info", "P3 accent", "Locked muted"]

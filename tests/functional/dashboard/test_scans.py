@@ -23,9 +23,8 @@ from tests.functional.projects.builders import make_project
 from tests.support.api import Reply
 from tests.support.audits import end_scan, make_issue, make_scan
 from tests.support.browser import Browser, text_of
-from tests.support.published import publish_finding
 from tests.support.table import PREPARED
-from tests.support.world import Company
+from tests.support.world import Company, publish_finding
 
 POSTHOG = UsedVendor(
     id="posthog",

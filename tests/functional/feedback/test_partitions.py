@@ -8,7 +8,7 @@ from controlplane.feedback import store as feedback
 from controlplane.platform.table import keys, shards
 from controlplane.platform.table.table import table
 from tests.functional.feedback.conftest import report
-from tests.support.recorded import recorded_calls
+from tests.support.calls import recorded_calls
 from tests.support.table import PREPARED
 
 DAY = "2026-03-04"

@@ -25,10 +25,9 @@ from local.github.records import CheckRun, Comment
 from tests.functional.github_events.conftest import DEMO, INSTALLATION, Events, connect
 from tests.support.audits import make_issue, make_request, make_scan, stored_repository
 from tests.support.calls import before_the_transaction
-from tests.support.cleanup import clean_up
+from tests.support.cleanup import clean_up, swept
 from tests.support.github import GitHub
 from tests.support.github_faults import Fault, Quota
-from tests.support.sweeping import swept
 from tests.support.table import PREPARED
 from tests.support.world import table_dump
 

@@ -10,8 +10,7 @@ from controlplane.findings import inbox
 from controlplane.findings.discoveries import Discovery
 from controlplane.findings.items import InboxItem, Status
 from tests.support.api import Api, Reply
-from tests.support.published import publish_finding
-from tests.support.world import World, table_dump
+from tests.support.world import World, publish_finding, table_dump
 
 STATUSES: tuple[Status, ...] = ("open", "accepted", "dismissed", "resolved")
 LATER = "2026-03-04T06:00:00.000Z"

@@ -11,7 +11,7 @@ from controlplane.findings.items import InboxItem, RuntimeVendor
 from controlplane.platform.table.table import table
 from tests.functional.inbox.conftest import STATUSES, Organization, cursor_of
 from tests.functional.projects.builders import make_project
-from tests.support.recorded import recorded_calls
+from tests.support.calls import recorded_calls
 
 
 def fill(acme: Organization, now) -> list[InboxItem]:

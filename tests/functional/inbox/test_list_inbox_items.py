@@ -4,8 +4,8 @@ import random
 
 from controlplane.findings import inbox, lists
 from tests.functional.inbox.conftest import STATUSES, Organization, cursor_of
+from tests.support.calls import recorded_calls
 from tests.support.each import each
-from tests.support.recorded import recorded_calls
 
 # Each list has its own cursors.
 QUERIES = (

@@ -6,9 +6,9 @@ from controlplane.findings import intake
 from controlplane.findings.items import RuntimeVendor
 from tests.functional.inbox.conftest import Organization
 from tests.functional.projects.builders import make_project
+from tests.support.calls import recorded_calls
 from tests.support.each import each
 from tests.support.populated_organization import detection
-from tests.support.recorded import recorded_calls
 
 
 @pytest.fixture

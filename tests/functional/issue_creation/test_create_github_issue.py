@@ -9,11 +9,10 @@ from controlplane.platform.queues import messages
 from controlplane.platform.table import keys, waiting
 from controlplane.platform.table.table import Delete, table
 from tests.functional.issue_creation.conftest import PENDING, QUEUE
+from tests.support.cleanup import swept
 from tests.support.each import each
-from tests.support.published import publish_finding
-from tests.support.sweeping import swept
 from tests.support.table import PREPARED
-from tests.support.world import table_dump
+from tests.support.world import publish_finding, table_dump
 
 
 def attempts() -> list[dict]:

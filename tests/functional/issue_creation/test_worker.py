@@ -11,8 +11,8 @@ from controlplane.platform.table.table import Delete, table
 from issue_creation import text
 from issue_creation.app import handler
 from tests.functional.issue_creation.conftest import DEAD_LETTERS, QUEUE
+from tests.support.cleanup import swept
 from tests.support.issue_host import HostedIssue
-from tests.support.sweeping import swept
 from tests.support.table import PREPARED
 
 

@@ -22,7 +22,7 @@ from controlplane.scans.reads import Inventory, UsedVendor, VendorPackage, store
 from sweeper import advisories
 from tests.functional.projects.builders import make_project
 from tests.support.audits import make_scan
-from tests.support.recorded import recorded_calls
+from tests.support.calls import recorded_calls
 from tests.support.table import PREPARED
 from tests.support.world import Company, World
 
