@@ -60,18 +60,18 @@ class Browser:
         """Returns the labels of the last page's usable buttons."""
         return {it.text(seen=True) for it in self._page.root.find("button") if it.is_usable()}
 
-    def offers(self, label: str, near: str = "") -> int:
+    def offers(self, label: str) -> int:
         """Returns how many usable buttons or links with this label the last page has."""
-        return len(self._page.controls(label, near))
+        return len(self._page.controls(label))
 
     def entered(self, label: str) -> str | None:
         """Returns what the field with this label of the last page contains, or None if its box isn't checked."""
         return self._page.field(label).value
 
-    def sends(self, label: str, near: str = "") -> dict[str, str]:
+    def sends(self, label: str) -> dict[str, str]:
         """Returns the fields that the last page's button with this label sends."""
         page = self._page
-        return dict(page.send(page.control(label, near), {})[2])
+        return dict(page.send(page.control(label), {})[2])
 
     def forge(self, target: str, fields: Mapping[str, str | None] | None = None, **headers: str) -> Reply:
         """Posts fields that no page offers, with the session's form token unless `fields` have another one or None."""

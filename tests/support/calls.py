@@ -116,12 +116,9 @@ def is_update_of(prefix: str) -> Callable[[Call], bool]:
     return lambda call: call.operation == "UpdateItem" and call.parameters["Key"]["pk"]["S"].startswith(prefix)
 
 
-def before_the_transaction(client: Any, act: Callable[[], Any], naming: str = "") -> AbstractContextManager[None]:
-    """While open, runs `act` once, before the first transaction: between a request's reads and its write.
-
-    naming: a text that its parameters contain, such as a part of a key.
-    """
-    return before(client, lambda call: call.operation == "TransactWriteItems" and naming in str(call.parameters), act)
+def before_the_transaction(client: Any, act: Callable[[], Any]) -> AbstractContextManager[None]:
+    """While open, runs `act` once, before the first transaction: between a request's reads and its write."""
+    return before(client, lambda call: call.operation == "TransactWriteItems", act)
 
 
 def before_the_update_of(client: Any, attribute: str, act: Callable[[], Any]) -> AbstractContextManager[None]:

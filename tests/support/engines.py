@@ -46,15 +46,15 @@ class Engine:
         return create_client("dynamodb", self.endpoint_url)
 
 
-def find_engine(root: Path = ROOT) -> tuple[str, Path] | None:
+def find_engine() -> tuple[str, Path] | None:
     """Returns the name and program of the engine to use, or None if none is installed."""
     architecture = {"x86_64": "x64", "amd64": "x64", "aarch64": "arm64"}.get(
         platform.machine().lower(), platform.machine()
     )
     package = f"{platform.system().lower()}-{architecture}"
     for name, program in (
-        ("dynoxide", root / "node_modules" / "@dynoxide" / package / "dynoxide"),
-        ("MiniStack", root / ".tools" / "ministack" / "bin" / "ministack"),
+        ("dynoxide", ROOT / "node_modules" / "@dynoxide" / package / "dynoxide"),
+        ("MiniStack", ROOT / ".tools" / "ministack" / "bin" / "ministack"),
     ):
         if os.access(program, os.X_OK):
             return name, program

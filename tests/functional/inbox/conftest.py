@@ -29,10 +29,10 @@ class Organization:
     def connect(self, **changes: Any) -> Any:
         return self.world.connected_repository(self.company, **changes)
 
-    def move(self, item: InboxItem, status: Status, reason: str | None = None) -> InboxItem:
+    def move(self, item: InboxItem, status: Status) -> InboxItem:
         """Changes the status in the owner's name, from the current version."""
         current = inbox.get_item(item.item_id)
-        return inbox.change_status(current, status, current.version, self.owner.user_id, reason)
+        return inbox.change_status(current, status, current.version, self.owner.user_id, None)
 
     def get(self, item: InboxItem, who: str | None = None) -> Any:
         return self.api.get(f"/v1/inbox/{item.item_id}", who or self.owner.token).data

@@ -60,8 +60,8 @@ class Organization:
     def update(self, project: ProjectItem, by: Person | None = None, **fields: Any) -> Reply:
         return self.call("PATCH", f"/{project.project_id}", by, json_body=fields)
 
-    def trust(self, project: ProjectItem, *origins: str, by: Person | None = None) -> Reply:
-        return self.update(project, by, consent={"trustedOrigins": origins})
+    def trust(self, project: ProjectItem, *origins: str) -> Reply:
+        return self.update(project, consent={"trustedOrigins": origins})
 
     def delete(self, project: ProjectItem, by: Person | None = None) -> Reply:
         return self.call("DELETE", f"/{project.project_id}", by)
