@@ -82,22 +82,24 @@ class Case:
 
 
 def check_first(case: Case, good: int) -> Reply | None:
-    """Checks and returns the first attempt's reply, or None if the process died.
+    """Checks the first attempt's reply. Returns it if it is a success, whose status is `good`, and otherwise None.
 
     A contended or lost write is retried, and its response is the usual one. A throttle may also lead to a 429, and
-    exhausted SDK retries of a read or a single write to a 503. A 409 is never wrong.
+    exhausted SDK retries of a read or a single write to a 503. A 409 is always wrong.
     """
     if case.fault.kind is Kind.CRASH:
         assert isinstance(case.first.error, Crashed)
         return None
     reply: Reply = case.first.get()
-    allowed = {good}
+    if reply.status == good:
+        return reply
+    allowed = set[int]()
     if case.fault.kind is Kind.THROTTLED:
         allowed.add(429)
     elif case.fault.kind not in HIDDEN and case.calls[case.position].operation != "TransactWriteItems":
         allowed.add(503)
     assert reply.status in allowed, reply.text
-    return reply
+    return None
 
 
 @dataclass(frozen=True)

@@ -111,10 +111,10 @@ def test_under_every_fault_tokens_are_issued_once_and_never_lost_silently(world,
     case = yield pending.redeem
     first, second = check_first(case, 200), case.second.get()
     assert status_of(second) in {"tokens", "used"}
-    if first is not None and first.status == 200:
+    if first:
         assert status_of(second) == "used"
     for reply in (first, second):
-        if reply is not None and reply.status == 200:
+        if reply and reply.status == 200:
             assert pending.works(reply) is (status_of(second) == "tokens")
 
 
@@ -198,6 +198,6 @@ def test_under_every_fault_an_answered_guess_is_counted(world, stage):
 def test_under_every_fault_a_request_has_both_codes(world, stage):
     case = yield lambda: stage.api.post(CODE, json_body=code_body())
     for reply in (check_first(case, 201), case.second.get()):
-        if reply is not None and reply.status == 201:
+        if reply and reply.status == 201:
             device = Device(stage.api, reply.data["deviceCode"], reply.data["userCode"])
             assert device.approved(world.person().user_id).redeem().status == 200
