@@ -12,6 +12,9 @@ from tests.support.each import each
 
 DURATIONS = {"30s": 30, "5m": 300, "12h": 43_200, "90d": 7_776_000, "1W": 604_800}
 
+# Seconds from now.
+AGES = {-5: "just now", -60: "1 minute ago", -7_300: "2 hours ago", -90_000: "1 day ago", 7_500: "in 2 hours"}
+
 
 def after(seconds: float) -> datetime:
     return datetime.now(UTC) + timedelta(seconds=seconds)
@@ -24,11 +27,7 @@ def after(seconds: float) -> datetime:
         (printable, "two\nlines\tand é 🎉", "two\nlines\tand é 🎉"),
         (cell, "two\n\tlines\x1b[2J", "two lines\ufffd[2J"),
         *((cell, *pair) for pair in ((None, ""), (True, "yes"), (False, "no"), (["a", "b"], "a, b"), (3, "3"))),
-        (ago, after(-5), "just now"),
-        (ago, after(-60), "1 minute ago"),
-        (ago, after(-7_300), "2 hours ago"),
-        (ago, after(-90_000), "1 day ago"),
-        (ago, after(7_500), "in 2 hours"),
+        *((lambda it: ago(after(it)), *pair) for pair in AGES.items()),
         (ago, datetime(2024, 2, 29, 23, 59, tzinfo=UTC), "2024-02-29"),
         (ago, None, "never"),
         *((field_value, *pair) for pair in (("true", True), ("5", 5), ('["a"]', ["a"]), ("Shop", "Shop"))),

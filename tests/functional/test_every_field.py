@@ -70,6 +70,8 @@ def named(reply: Reply) -> dict[str, set[str]]:
 @each("operation", OPERATIONS, ids=lambda it: it.name)
 def test_a_value_that_the_document_doesnt_allow_is_refused_with_its_field(operation, sender):
     send, valid, schema = sender(operation), valid_body(operation), body_of(operation)
+    if "grantType" in valid:
+        valid["grantType"] = "refresh_token"  # the other one ignores the scope
     fields = {name: resolve(field) for name, field in schema["properties"].items()}
     before = uncounted()
     # Each request has as many wrong fields as possible: its response names all of them.

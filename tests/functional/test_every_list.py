@@ -14,11 +14,11 @@ from controlplane.projects import store as projects
 from tests.functional.projects.builders import add_audits, add_run, make_project
 from tests.support.api import Api
 from tests.support.audits import make_scan
+from tests.support.calls import recorded_calls
 from tests.support.each import each
 from tests.support.endpoints import delivered, endpoint
 from tests.support.operations import Operation, operations
 from tests.support.populated_organization import detection
-from tests.support.recorded import recorded_calls
 from tests.support.world import Person, World
 
 LISTS = [

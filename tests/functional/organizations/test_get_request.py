@@ -13,10 +13,9 @@ from controlplane.platform.table import keys, refusals
 from controlplane.platform.table.refusals import Refusal
 from controlplane.platform.table.table import Update, table
 from tests.support.api import Api, Reply
-from tests.support.calls import Call, is_update_of, refused
+from tests.support.calls import Call, is_update_of, recorded_calls, refused
 from tests.support.documented import documented_operations
 from tests.support.each import each
-from tests.support.recorded import recorded_calls
 from tests.support.table import PREPARED
 from tests.support.world import World
 
