@@ -48,7 +48,12 @@ class Directives(Reader):
             argument, end = text[after + 1 : close], close + 1
         if name == "php" and not argument:
             stop = self._find("@endphp", end)
-            return None if stop < 0 else self._take(start, stop + 7)
+            if stop < 0:
+                return None
+            self._markup.copy(start)
+            if self._code.matters:
+                self._code.read(end, stop)
+            return self._take(start, stop + 7)
         if name == "include" and (helper := _HELPER.match(argument.strip(" '\""))):
             return self._insert(start, end, scriptlets.written_by(helper[0]))
         if name in {"json", "js"}:
