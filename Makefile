@@ -49,7 +49,7 @@ conformance: .venv/.ready .tools/sam/.ready .tools/conformance/.ready node_modul
 linear: .venv/.ready ## Check that text from clients and repositories is read in linear time
 	@$(NICE) .venv/bin/python -m pytest -n 2 tests/nightly
 
-nightly: races conformance linear fuzz lagging ## Run everything that only pays off at length
+nightly: races conformance linear websites fuzz lagging ## Run everything that only pays off at length
 
 # Made before the parts of .ci/run, so that no two of them make the same environment at the same time.
 tools: .venv/.ready node_modules/.ready $(patsubst %,.tools/%/.ready,ministack sam sdk cli) $(REFERENCE) $(SDK) ## Install what several parts of .ci/run need

@@ -88,7 +88,7 @@ def sole_run() -> Iterator[None]:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise AlreadyRunning(_read_process_id()) from None
+            raise AlreadyRunning(int(_LOCK.read_text() or 0)) from None
         file.truncate(0)
         file.write(str(os.getpid()))
         file.flush()
@@ -108,10 +108,6 @@ def stop() -> None:
                 asked = running.process_id
         time.sleep(_PAUSE_SECONDS)
     raise TimeoutError("The running stack did not stop.")
-
-
-def _read_process_id() -> int:
-    return int(_LOCK.read_text() or 0)
 
 
 def is_free(port: int) -> bool:

@@ -27,7 +27,7 @@ def _parse_url(text: str) -> str:
 @app.command("list")
 def list_attempts() -> Result:
     """List pending issue creations, in all organizations, oldest first."""
-    attempts = sorted(issue_attempts.list_attempts().items, key=lambda attempt: attempt.requested_at)
+    attempts = sorted(issue_attempts.list_attempts(), key=lambda attempt: attempt.requested_at)
     return Result(
         [
             {

@@ -275,7 +275,8 @@ def run_sam(architecture: str, build_dir: Path) -> None:
     # Next to the folder they belong to, so that builds for two architectures don't overwrite each other's cache.
     command += ["--cache-dir", str(build_dir.parent / "cache")]
     command += ["--parameter-overrides", f"Architecture={architecture}"]
-    run(command, PIP_NO_INDEX="1", PIP_FIND_LINKS=str(verified_wheels(architecture)))
+    # SAM runs `pip wheel` for each file that `pip download` says it processes, which changes nothing about a wheel.
+    run(command, PIP_NO_INDEX="1", PIP_FIND_LINKS=str(verified_wheels(architecture)), PIP_QUIET="1")
 
 
 def run(command: list[str], **environment: str) -> None:

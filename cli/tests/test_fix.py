@@ -21,12 +21,7 @@ EDIT = Edit("page.html", 2, "<script src='a.js'></script>", "<script type='text/
 
 
 def folder_of(path: Path, **report: Any) -> EditedFolder:
-    values: dict[str, Any] = {
-        "findings": (),
-        "analyzed": 1,
-        "skipped": {},
-        "skipped_examples": {},
-    }
+    values: dict[str, Any] = {"findings": (), "analyzed": 1, "skipped": {}, "skipped_examples": {}}
     return EditedFolder(LocalReport(**{**values, "folder": path, "scanned_at": time.time_ns(), **report}))
 
 

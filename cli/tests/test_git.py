@@ -95,23 +95,24 @@ class TestHostileRepository:
     """Whatever a repository configures, none of its programs runs."""
 
     @pytest.fixture
-    def ran(self, tree):
-        return tree / "ran"
-
-    @pytest.fixture
-    def program(self, tree, ran):
+    def ran(self, tree, tmp_path_factory):
+        """Returns a folder, in which each program leaves a file with its name if it runs."""
         for place in (".gitattributes", ".git/info/attributes"):
             (tree / place).parent.mkdir(exist_ok=True)
             (tree / place).write_text("* filter=evil diff=evil merge=evil\n")
         (tree / "same.js").write_text("3\n")
-        program = tree / "program"
-        program.write_text(f"#!/bin/sh\ntouch {ran}\ncat\n")
-        program.chmod(0o755)
-        return program
+        return tmp_path_factory.mktemp("ran")
+
+    def program(self, path: Path, ran: Path) -> Path:
+        """Returns a program, which the repository can configure."""
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(f"#!/bin/sh\ntouch {ran}/{path.name}\ncat\n")
+        path.chmod(0o755)
+        return path
 
     def use_everything(self, tree: Path) -> None:
         assert git.root(tree) == tree
-        assert git.changed_since(tree, "main") == {".gitattributes", "changed.js", "program", "same.js"}
+        assert git.changed_since(tree, "main") == {".gitattributes", "changed.js", "same.js"}
         with git.checked_out(tree, "main") as base:
             assert (base / "same.js").read_text() == "1\n"
         assert git.has(tree, "main")
@@ -119,32 +120,31 @@ class TestHostileRepository:
         git.is_tip(tree, git.commit(tree), "main")
         git.remote_name(tree)
 
-    @pytest.mark.parametrize("name", PROGRAMS)
-    def test_no_configured_program_runs(self, name, tree, program, ran):
-        run_git(tree, "config", name, f"!{program}" if name.startswith("alias.") else str(program))
+    def test_no_configured_program_runs(self, tree, ran):
+        for name in PROGRAMS:
+            program = self.program(tree / ".git" / "programs" / name, ran)
+            run_git(tree, "config", name, f"!{program}" if name.startswith("alias.") else str(program))
         self.use_everything(tree)
-        assert not ran.exists()
+        assert [*ran.iterdir()] == []
 
-    def test_no_program_of_an_included_file_runs(self, tree, program, ran):
+    def test_no_program_of_an_included_file_runs(self, tree, ran):
+        program = self.program(tree / ".git" / "program", ran)
         (tree / ".git" / "more").write_text(f'[filter "evil"]\nclean = {program}\nsmudge = {program}\n')
         run_git(tree, "config", f"includeIf.gitdir:{tree}/.path", "more")
         self.use_everything(tree)
-        assert not ran.exists()
+        assert [*ran.iterdir()] == []
 
-    @pytest.mark.parametrize("elsewhere", [False, True])
-    @pytest.mark.parametrize("hook", HOOKS)
-    def test_no_hook_runs(self, hook, elsewhere, tree, program, ran):
-        place = tree / ".git" / ("evil" if elsewhere else "hooks") / hook
-        place.parent.mkdir(exist_ok=True)
-        place.write_text(program.read_text())
-        place.chmod(0o755)
-        if elsewhere:
-            run_git(tree, "config", "core.hooksPath", str(place.parent))
+    @pytest.mark.parametrize("folder", ["hooks", "evil"])
+    def test_no_hook_runs(self, folder, tree, ran):
+        for hook in HOOKS:
+            self.program(tree / ".git" / folder / hook, ran)
+        if folder != "hooks":
+            run_git(tree, "config", "core.hooksPath", str(tree / ".git" / folder))
         self.use_everything(tree)
-        assert not ran.exists()
+        assert [*ran.iterdir()] == []
 
-    def test_no_program_of_a_nested_repository_runs(self, tree, program, ran):
-        nested = tree / "nested"
+    def test_no_program_of_a_nested_repository_runs(self, tree, ran):
+        program, nested = self.program(tree / ".git" / "program", ran), tree / "nested"
         run_git(tree, "init", "-q", str(nested))
         (nested / "a.js").write_text("1\n")
         run_git(nested, "add", "a.js")
@@ -156,12 +156,12 @@ class TestHostileRepository:
             run_git(nested, "config", name, str(program))
         (nested / ".gitattributes").write_text("* filter=evil\n")
         (nested / "a.js").write_text("2\n")
-        assert git.changed_since(tree, "main") == {".gitattributes", "program", "same.js"}
+        assert git.changed_since(tree, "main") == {".gitattributes", "same.js"}
         with git.checked_out(tree, "main"):
             pass
-        assert not ran.exists()
+        assert [*ran.iterdir()] == []
 
-    def test_files_that_a_partial_clone_leaves_out_arent_fetched(self, tree, program, ran):
+    def test_files_that_a_partial_clone_leaves_out_arent_fetched(self, tree, ran):
         left_out = run_git(tree, "rev-parse", "main~:same.js")
         (tree / ".git" / "objects" / left_out[:2] / left_out[2:]).unlink()
         run_git(tree, "config", "core.repositoryFormatVersion", "1")
@@ -169,7 +169,7 @@ class TestHostileRepository:
             "extensions.partialClone": "origin",
             "protocol.allow": "always",
             "remote.origin.promisor": "true",
-            "remote.origin.uploadpack": str(program),
+            "remote.origin.uploadpack": str(self.program(tree / ".git" / "program", ran)),
             "remote.origin.url": str(tree),
         }.items():
             run_git(tree, "config", name, value)
@@ -179,4 +179,4 @@ class TestHostileRepository:
             Exit.USAGE,
             "If this is a partial clone, clone it without --filter: missing files aren't fetched.",
         )
-        assert not ran.exists()
+        assert [*ran.iterdir()] == []

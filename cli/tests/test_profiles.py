@@ -43,7 +43,7 @@ class TestProfiles:
         assert stat.S_IMODE(profiles.folder().stat().st_mode) == 0o700
         assert stat.S_IMODE((profiles.folder() / "profiles.json").stat().st_mode) == 0o600
 
-    @each("content", ["", "[]", '{"profiles": {"a": {}}}', '{"profiles": []}'])
+    @each("content", ["", "5", "[]", '{"profiles": {"a": {}}}', '{"profiles": []}', '{"profiles": 5}', "[" * 200_000])
     def test_a_damaged_file_is_named(self, content):
         path = profiles.folder() / "profiles.json"
         path.write_text(content)

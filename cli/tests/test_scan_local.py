@@ -137,23 +137,17 @@ class TestFormats:
     def test_the_progress_counts_the_files_in_a_terminal(self, tree):
         assert re.findall(r"(\d+)/(\d+)\x1b", run("scan local web", terminal=True).stderr)[-1] == ("3", "3")
 
-    def test_the_code_cant_control_the_terminal(self, tmp_path):
-        (tmp_path / "page.html").write_text(PAGE.replace("async", "data-a='\x1b[2J'"))
-        shown = run(f"scan local {tmp_path}").stdout
-        assert "data-a='\ufffd[2J'" in shown
-        assert "\x1b" not in shown
-
-    def test_a_file_name_cant_add_commands_or_control_the_terminal(self, tmp_path):
+    def test_the_code_and_the_name_of_a_file_cant_add_commands_or_control_the_terminal(self, tmp_path):
         name = "a,b:\x1b[2J\n::set-output name=x::%.html"
-        (tmp_path / name.replace("/", "")).write_text(PAGE)
+        (tmp_path / name).write_text(PAGE.replace("async", "data-a='\x1b[2J'"))
         (tmp_path / "banner.html").write_text(PAGE.replace(TRACKER, BANNER))
         folder = shlex.quote(str(tmp_path))
         (line,) = run(f"scan local {folder} --format github").stdout.splitlines()
         assert "file=a%2Cb%3A" in line
         assert "%0A%3A%3Aset-output name=x%3A%3A%25.html,line=3" in line
-        shown = run(f"scan local {folder}")
-        assert "\x1b" not in shown.stdout
-        assert not any(it.startswith("::") for it in shown.stdout.splitlines())
+        shown = run(f"scan local {folder}").stdout
+        assert ("data-a='\ufffd[2J'" in shown, "\x1b" in shown) == (True, False)
+        assert not any(it.startswith("::") for it in shown.splitlines())
         check_sarif(run(f"scan local {folder} --format sarif").json)
 
 
@@ -175,12 +169,9 @@ class TestSelection:
         for folder in ("demo", "dist"):
             (tree / folder).mkdir()
             (tree / folder / "page.html").write_text(PAGE)
-        everything = ["dist/page.html", "demo/page.html", "web/new.html", "web/old.html"]
         for options, found in {
-            "--exclude old.html": ["web/new.html"],
             "--exclude '/web/n*' --exclude /web/old.html": [],
-            "--include demo/": ["demo/page.html", "web/new.html", "web/old.html"],
-            "--include 'd*' --include demo": everything,
+            "--include 'd*' --include demo": ["demo/page.html", "dist/page.html", "web/new.html", "web/old.html"],
             "--include demo/ --exclude page.html --rule analytics-loaded": ["web/new.html", "web/old.html"],
             "--rule tag-manager-loaded": [],
         }.items():

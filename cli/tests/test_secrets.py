@@ -124,11 +124,6 @@ class TestAStoredFile:
         assert_plain(ended, SECRET)
         assert (ended.code, len(ended.stderr.splitlines())) == (Exit.FAILED, 2)
 
-    @each("content", ["[" * 200_000, '{"current": [], "profiles": {}}', '{"profiles": 5}', "5"])
-    def test_a_malformed_profile_file_is_reported(self, content):
-        (profiles.folder() / "profiles.json").write_text(content)
-        assert_plain(run("whoami"))
-
     def test_a_deeply_nested_baseline_is_reported(self, tmp_path):
         (tmp_path / "report.json").write_text("[" * 200_000)
         ended = run(f"scan local {tmp_path} --baseline {tmp_path / 'report.json'}")

@@ -11,8 +11,8 @@ from controlplane.access.anonymous import AnonymousCaller
 from controlplane.platform.http import envelope
 from controlplane.platform.http.app import ControlRouter
 from controlplane.platform.http.callers import CallerRequirements
-from controlplane.platform.http.conditional import IfNoneMatch, is_current
 from controlplane.platform.http.envelope import Answer
+from controlplane.platform.http.negotiation import IfNoneMatch, is_current
 from controlplane.platform.http.reader import RequestReader
 from controlplane.platform.http.route import refuses
 

@@ -16,8 +16,7 @@ from controlplane.platform.core.errors import ApiError, RouteNotFound
 from controlplane.platform.core.settings import settings
 from controlplane.platform.core.urls import dashboard_base_url, public_base_url
 from controlplane.platform.http.callers import Caller
-from controlplane.platform.http.conditional import is_current
-from controlplane.platform.http.negotiation import quality_of
+from controlplane.platform.http.negotiation import is_current, quality_of
 
 _REFERENCE = Path(__file__).parent / "reference"
 _INDEX = "index"

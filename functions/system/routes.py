@@ -10,8 +10,8 @@ from controlplane.code_host.signed_requests import Delivery, SignedByGithub
 from controlplane.platform.core.errors import RouteNotFound, UnknownCursor
 from controlplane.platform.core.settings import settings
 from controlplane.platform.http.app import ControlRouter
-from controlplane.platform.http.conditional import IfNoneMatch
 from controlplane.platform.http.envelope import Page
+from controlplane.platform.http.negotiation import IfNoneMatch
 from controlplane.platform.http.pagination import Cursor, Limit
 from controlplane.platform.http.route import refuses
 from controlplane.platform.table.health import DatabaseUnreachable, check_database

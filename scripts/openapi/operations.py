@@ -1,10 +1,15 @@
-"""One operation of the document: FastAPI's description, completed and ordered."""
+"""One operation of the document: FastAPI's description, completed and ordered.
+
+A request has a body in JSON or as OAuth's form.
+"""
 
 import typing
 from http import HTTPStatus
+from typing import Any
 
 from fastapi import Response
 from pydantic import BaseModel
+from pydantic.alias_generators import to_snake
 
 from controlplane.access.access import Requires
 from controlplane.access.anonymous import Anonymous
@@ -12,10 +17,15 @@ from controlplane.platform.core.roles import RANK
 from controlplane.platform.http import deprecations
 from controlplane.platform.http.envelope import Answer, Page
 from controlplane.platform.http.route import ControlRoute
-from scripts.openapi import errors, examples, requests
+from scripts.openapi import errors, examples
 from scripts.openapi.components import FAILURES, OAUTH, Components, Object, headers
-from scripts.openapi.schemas import REFERENCE, fields_of, reference, serialized, tidy
+from scripts.openapi.schemas import REFERENCE, Schema, fields_of, reference, serialized, tidy, without_null
 from scripts.openapi.texts import FIXED
+
+_JSON = "application/json"
+_FASTAPI_DESCRIPTION = "Successful Response"
+_DEFAULT_DESCRIPTIONS = {"DELETE": "Deleted.", "PATCH": "The updated resource.", "PUT": "Saved."}
+_WITHOUT_BODY = {HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED}
 
 
 def finish(route: ControlRoute, operation: Object, components: Components) -> Object:
@@ -35,10 +45,10 @@ def finish(route: ControlRoute, operation: Object, components: Components) -> Ob
         finished["security"] = security
     finished |= _requirements(route)
     if "parameters" in operation:
-        described = [requests.parameter(parameter) for parameter in operation["parameters"]]
+        described = [_parameter(parameter) for parameter in operation["parameters"]]
         finished["parameters"] = [components.parameter(parameter) for parameter in described]
     if "requestBody" in operation:
-        finished["requestBody"] = requests.body(operation, components)
+        finished["requestBody"] = _request_body(operation, components)
     failures, names = components.failures(errors.enveloped(route, operation), FAILURES, reference("ErrorEnvelope"))
     finished["responses"] = {**successes(route, operation, components), **failures}
     if names:
@@ -47,7 +57,7 @@ def finish(route: ControlRoute, operation: Object, components: Components) -> Ob
         # Not as a second media type of the body: generated clients then lack one of the two, or don't compile.
         failures, names = components.failures(errors.in_oauth(route), OAUTH, {"$ref": "#/x-oauth/error"})
         finished["x-form-encoded"] = {
-            "requestBody": requests.form(route, components),
+            "requestBody": _form(route, components),
             "responses": {**bare(route), **failures},
             "x-errors": names,
         }
@@ -99,10 +109,72 @@ def _needs(route: ControlRoute) -> str:
     return f"Needs {token}the scope {scopes}{role}."
 
 
-_JSON = "application/json"
-_FASTAPI_DESCRIPTION = "Successful Response"
-_DEFAULT_DESCRIPTIONS = {"DELETE": "Deleted.", "PATCH": "The updated resource.", "PUT": "Saved."}
-_WITHOUT_BODY = {HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED}
+def _parameter(described: Object) -> Object:
+    """Returns the parameter with a description and an example. Raises SystemExit if it lacks one."""
+    schema = without_null(tidy(described["schema"]))
+    known = FIXED["x-parameters"].get(described["name"], {})
+    about, example = known.get("description"), known.get("example")
+    own = schema.pop("examples", None)
+    if own is not None:
+        example = own[0]
+    description = described.get("description") or about
+    schema.pop("description", None)
+    if example is None or description is None:
+        raise SystemExit(f"the parameter {described['name']} has no example or no description")
+    return {
+        "name": described["name"],
+        "in": described["in"],
+        **({"required": True} if described.get("required") else {}),
+        "description": description,
+        "schema": schema,
+        "example": example,
+    }
+
+
+def _request_body(operation: Object, components: Components) -> Object:
+    """Returns the request body in JSON."""
+    described = operation["requestBody"]
+    schema = without_null(tidy(described["content"][_JSON]["schema"]))
+    shown = examples.of_request(operation["operationId"], schema, components.schemas)
+    return {"required": described.get("required", False), "content": {_JSON: {"schema": schema, **shown}}}
+
+
+def _form(route: ControlRoute, components: Components) -> Object:
+    """Returns the request body as OAuth's form, whose fields refer to those of the body in JSON."""
+    ((media_type, dialect),) = route.requirements_as(Anonymous).dialects.items()  # type: ignore[union-attr]
+    model: type[BaseModel] = route.body_field.field_info.annotation  # type: ignore[union-attr, assignment]
+    schema = _form_schema(model, media_type, getattr(dialect, "required", ()))
+    shown = examples.of_request(route.operation_id or "", schema, components.schemas, oauth=True)
+    return {"required": True, "content": {media_type: {"schema": schema, **shown}}}
+
+
+def _form_schema(model: type[BaseModel], media_type: str, required: tuple[str, ...]) -> Schema:
+    form: Schema = _in_snake_case(tidy(model.model_json_schema()))
+    form["description"] = f"The same with OAuth's field names, for `{media_type}`."
+    form["required"] = [*dict.fromkeys([*required, *form.get("required", ())])]
+    form["properties"] = {
+        name: _field(field, required=name in form["required"]) for name, field in fields_of(model).items()
+    }
+    return form
+
+
+def _field(field: Schema, *, required: bool) -> Schema:
+    """Returns a field's schema in a form: never null, and empty if it is omitted (RFC 6749 section 3.2)."""
+    return {"type": "string", **(field if required else {"anyOf": [field, {"maxLength": 0}]})}
+
+
+def _in_snake_case(schema: Any) -> Any:
+    """Returns the schema with all names of properties in snake_case."""
+    if isinstance(schema, list):
+        return [_in_snake_case(part) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    renamed = {key: _in_snake_case(value) for key, value in schema.items()}
+    if "properties" in schema:
+        renamed["properties"] = {to_snake(name): part for name, part in renamed["properties"].items()}
+    if isinstance(schema.get("required"), list):
+        renamed["required"] = [to_snake(name) for name in schema["required"]]
+    return renamed
 
 
 def successes(route: ControlRoute, operation: Object, components: Components) -> Object:

@@ -49,7 +49,7 @@ for group in sys.argv[1:]:
 from awsclient.credentials import CredentialSource
 from controlplane.platform.queues import messages
 from controlplane.platform.table.table import table
-held = [name for name, made in (("table", table._client), ("queues", messages.sender._client)) if made is not None]
+held = [name for name, made in (("table", table), ("queues", messages.sender)) if "client" in vars(made)]
 gc.unfreeze()
 held += ["credentials" for it in gc.get_objects() if isinstance(it, CredentialSource)]
 print(json.dumps(held))

@@ -9,7 +9,7 @@ from pydantic import TypeAdapter
 
 from controlplane.platform.core import observability
 from controlplane.platform.core.observability import count_limited, count_request
-from controlplane.platform.queues.messages import MAX_RECEIVES, Message, Queue
+from controlplane.platform.queues.messages import MAX_RECEIVES, Message, Queue, sender
 from controlplane.platform.queues.worker import create_worker
 from local.template import NESTED, load_template
 from sweeper import app as sweeper
@@ -161,7 +161,7 @@ def emitted() -> dict[str, list[set[str]]]:
     lines: list[str] = []
     with pytest.MonkeyPatch.context() as patched, captured_logs() as log:
         patched.setattr(observability.metrics.provider, "service", "any")
-        patched.setattr("controlplane.platform.queues.messages.sender._client", FakeSqs())
+        patched.setitem(vars(sender), "client", FakeSqs())
         patched.setattr("builtins.print", lambda text, **_: lines.append(text))
         count_request(failed=True)
         count_limited("pro")

@@ -8,8 +8,10 @@ import json
 import os
 import subprocess
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, Route
@@ -257,6 +259,10 @@ class Visitor:
     requests: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
 
+    def requested(self) -> AbstractContextManager[Any]:
+        """Waits for the tracker to answer a request. A slow browser sends it long after the page has loaded."""
+        return self.context.expect_event("response", lambda it: it.url == self.site.tracker)
+
     def open(self) -> Page:
         opened = self.context.new_page()
         opened.on("pageerror", lambda error: self.problems.append(str(error)))
@@ -309,9 +315,10 @@ class TestEdits:
         person = visitor(edited(site))
         page = person.open()
         assert person.requests == []
-        with page.expect_request(site.tracker):
+        with person.requested():
             page.get_by_role("button", name="Accept all").click()
-        person.open()
+        with person.requested():
+            person.open()
         assert person.requests == [site.tracker] * 2
         assert person.problems == []
 
@@ -325,5 +332,6 @@ class TestEdits:
 
     def test_without_the_edits_it_is_requested_at_once(self, site: Site, visitor):
         person = visitor(site.files)
-        person.open()
+        with person.requested():
+            person.open()
         assert person.requests == [site.tracker]

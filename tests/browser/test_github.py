@@ -55,8 +55,8 @@ def test_a_person_connects_github_and_sees_the_scan_of_a_pull_request(stack: Sta
     person.page.get_by_role("row", name="Pull request #1").wait_for()
     person.look("Scans", "scans-pull-request")
     # The report may come after the scan.
-    comment, deadline = host.get_by_text("1 new finding"), time.monotonic() + 60
-    while not comment.count():
+    reported = host.get_by_text("1 new finding"), host.get_by_role("heading", name="completed failure")
+    deadline = time.monotonic() + 60
+    while not all(it.count() for it in reported):
         assert time.monotonic() < deadline, host.content()
         host.reload()
-    host.get_by_role("heading", name="completed failure").wait_for()

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from tests.browser.conftest import LOOKS, Stack, Visit
+from tests.browser.conftest import LOOKS, Stack, Visit, is_refusal
 
 
 def signed_in(visit: Visit, path: str = "/organizations", role: str = "owner") -> Visit:
@@ -196,12 +196,12 @@ def _focus(person: Visit) -> str:
 class TestElsewhere:
     def test_a_page_cant_be_framed(self, stack: Stack, visit: Callable[..., Visit]):
         person = visit()
-        person.page.set_content(f'<iframe src="{stack.base_url}/"></iframe>')
-        person.page.wait_for_timeout(500)
+        with person.page.expect_console_message(lambda message: is_refusal(message.text)):
+            person.page.set_content(f'<iframe src="{stack.base_url}/"></iframe>')
         assert "Find the trackers that run before consent" not in "".join(
             frame.content() for frame in person.page.frames
         )
-        person.problems.clear()  # the browser said that it refused
+        person.problems.clear()
 
     def test_large_text_doesnt_break_the_page(self, visit: Callable[..., Visit]):
         person = signed_in(visit("phone"), "/device")

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 import pytest
+from playwright.sync_api import expect
 
 from controlplane.platform.http import deprecations
 from scripts.reference.calls import CALLS, COMMANDS
@@ -17,9 +18,9 @@ def test_every_operation_is_rendered(visit: Callable[..., Visit]):
     person.open("/docs/reference")
     person.page.get_by_role("heading", name="Create a project").wait_for()
     for name in ("Roll an API key", "Start a scan", "List inbox items"):
-        assert person.page.get_by_role("heading", name=name).count() == 1
+        expect(person.page.get_by_role("heading", name=name)).to_have_count(1)
     for form in ("curl", "Command line", "Python"):
-        assert person.page.get_by_role("tab", name=form, exact=True).count() == len({*CALLS, *COMMANDS})
+        expect(person.page.get_by_role("tab", name=form, exact=True)).to_have_count(len({*CALLS, *COMMANDS}))
     # Redoc puts h5 headings below h2; its markup isn't ours to change.
     person.look(TITLE, "reference", except_for={"heading-order"})
     person.page.set_viewport_size(WIDTHS["phone"])
@@ -81,7 +82,7 @@ def test_the_link_header_of_a_deprecation_leads_to_its_section(visit: Callable[.
     person.open(deprecations.SECTION)
     person.page.get_by_role("heading", name="Deprecations").wait_for()
     anchor = deprecations.SECTION.partition("#")[2]
-    assert person.page.locator(f'[id="{anchor}"], [data-section-id="{anchor}"]').count() > 0
+    person.page.locator(f'[id="{anchor}"], [data-section-id="{anchor}"]').first.wait_for(state="attached")
 
 
 def test_the_dashboard_and_the_reference_link_to_each_other(visit: Callable[..., Visit]):

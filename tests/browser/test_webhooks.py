@@ -29,7 +29,7 @@ def test_an_owner_creates_an_endpoint_and_replays_a_delivery(
     person.page.get_by_label("Name of a new key").fill("Deploys")
     person.press("Create key")
     person.page.goto(path)
-    urllib.request.urlopen(f"{stack.base_url}/webhook-receiver/send", b"", timeout=20).close()
+    urllib.request.urlopen(f"{stack.base_url}/webhook-receiver/send", b"", timeout=60).close()
     # The list refreshes itself.
     link = person.page.get_by_role("link", name="key.created").first
     link.wait_for()

@@ -148,9 +148,9 @@ def _product(base_url: str) -> Iterator[tuple[Served, Callable[[Request], Respon
         pytest.MonkeyPatch.context() as patch,
         IssueHost().installed(patch),
     ):
-        table._client = client
+        table.client = client
         create_table(client, table.name)
-        patch.setattr(messages.sender, "_client", sqs)
+        patch.setitem(vars(messages.sender), "client", sqs)
         patch.setattr(clock, "source", now)
         served, host = _fill(base_url)
         background = _Background(sqs, host)

@@ -3,7 +3,6 @@
 import json
 import os
 import shutil
-import socket
 import subprocess
 import time
 import urllib.error
@@ -13,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from local.checkout import ROOT
+from local.checkout import ROOT, free_port
 from notifications.formats import signed_headers
 from tests.conformance.test_generated_clients import STRICT, program, run
 from tests.support.guides import files_of, write
@@ -42,9 +41,7 @@ declare module 'react/jsx-runtime' {
 @pytest.fixture
 def receiver(tmp_path: Path) -> Iterator[tuple[str, "subprocess.Popen[str]"]]:
     """The receiver of the guide to webhooks, on a free port."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     code = files_of("webhooks")["receiver.mjs"]
     assert ".listen(8080)" in code
     (tmp_path / "receiver.mjs").write_text(code.replace("8080", f"{port}, '127.0.0.1'"))

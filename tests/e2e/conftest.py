@@ -59,7 +59,7 @@ def stack(sizes: str, external: ExternalServices) -> Iterator[Stack]:
 @pytest.fixture(scope="session")
 def world(stack: Stack) -> World:
     """Creates users, organizations, and keys in the deployed table through the store, as an operator does."""
-    table._client = create_client("dynamodb", stack.endpoint_url)
+    table.client = create_client("dynamodb", stack.endpoint_url)
     table.name = stack.outputs["TableName"]
     return World()
 

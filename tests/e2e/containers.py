@@ -24,7 +24,7 @@ from tests.support.engines import stop
 from tests.support.missing import is_missing
 
 IMAGE = "assent-e2e/lambda-python:3.13"
-_START_SECONDS = 30
+_START_SECONDS = 120
 _RUNTIME = ROOT / ".tools" / "lambda" / "lib" / "python3.13" / "site-packages"
 _BOOTSTRAP = """#!/bin/sh
 export PYTHONPATH=/var/task:/opt/python:/var/runtime

@@ -1,6 +1,6 @@
 """The version before this one (N-1), from git's history, and its artifacts.
 
-A build takes a minute of processor time, most of it for packages. If both versions pin the same packages, N-1's
+A build takes 20 seconds of processor time, most of it for packages. If both versions pin the same packages, N-1's
 artifacts are this version's with N-1's own code, prepared by N-1's own script.
 """
 

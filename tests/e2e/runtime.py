@@ -16,9 +16,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from local.checkout import free_port
 from local.template import load_template
 from tests.e2e.deployment import ARCHITECTURE, BUILD, REGION, ROOT
-from tests.support.engines import free_port, stop, wait_until_listening
+from tests.support.engines import stop, wait_until_listening
 from tests.support.template import layers_of
 
 _PACKAGES = f"lib/python{sys.version_info.major}.{sys.version_info.minor}/site-packages"

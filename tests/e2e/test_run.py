@@ -18,8 +18,9 @@ from pathlib import Path
 
 import pytest
 
-from local.checkout import ROOT
+from local.checkout import ROOT, is_listening
 from local.environment import create_client
+from tests.support.local_stack import LocalStack
 from tests.support.missing import is_missing
 
 
@@ -31,7 +32,6 @@ def _installed() -> None:
 
 _PROC = Path("/proc")
 _LISTEN = "0A"
-SCREEN_END = "Ctrl-C stops everything."
 REQUEST_LINE = re.compile(r"\d\d:\d\d:\d\d ([A-Z]+) (/\S*) (\d{3}) \d+ ms (\S+)")
 
 
@@ -71,32 +71,10 @@ def _sockets(process_id: int) -> Iterator[str]:
             continue  # closed since
 
 
-class Run:
-    """One `python -m local` on a free port, with its own data."""
+class Run(LocalStack):
+    """A stack that is stopped at the end of the block, and the log that it left then."""
 
-    def __init__(self, directory: Path) -> None:
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port = probe.getsockname()[1]
-        # AUTH: of the deployed stack, whose AWS enforces roles.
-        other = {"MAKELEVEL", "LOG_LEVEL", "SAM_LOCAL", "AUTH"}
-        kept = {name: value for name, value in os.environ.items() if name not in other}
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "local"],
-            cwd=ROOT,
-            env=kept | {"PORT": str(self.port), "LOCAL_DIRECTORY": str(directory)},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-            text=True,
-        )
-        self.screen = self.log = ""
-        assert self.process.stdout is not None
-        for line in self.process.stdout:
-            self.screen += line
-            if SCREEN_END in line:
-                return
-        raise AssertionError(f"the stack ended before it was ready:\n{self.screen}")
+    log = ""
 
     def __enter__(self):
         return self
@@ -111,7 +89,7 @@ class Run:
         assert self.process.stdout is not None
         self.log = self.process.stdout.read()
         self.process.stdout.close()
-        return self.process.wait(20)
+        return self.process.wait(60)
 
     def curl_lines(self) -> list[list[str]]:
         """Returns the arguments of the curl lines on the screen, split as a shell would."""
@@ -140,12 +118,8 @@ def request(arguments: list[str]) -> tuple[int, dict]:
 
 def wait_until_gone(port: int) -> None:
     deadline = time.monotonic() + 60
-    while time.monotonic() < deadline:
-        try:
-            socket.create_connection(("127.0.0.1", port), timeout=1).close()
-        except OSError:
-            return
-    raise AssertionError(f"something still listens on {port}")
+    while is_listening(port):
+        assert time.monotonic() < deadline, f"something still listens on {port}"
 
 
 def check_commands(run: Run) -> None:
@@ -199,10 +173,9 @@ def with_query(run: Run, query: str) -> list[str]:
     return [word.replace("limit=10", query) for word in run.curl_lines()[3]]
 
 
-def check_restore(directory: Path) -> None:
+def check_restore(run: Run, directory: Path) -> None:
     """Checks that a restore continues where an earlier one ended."""
-    port = json.loads((directory / "stack.json").read_text())["ministack_port"]
-    client = create_client("dynamodb", f"http://127.0.0.1:{port}")
+    client = create_client("dynamodb", f"http://127.0.0.1:{run.ministack_port}")
     restore = ("table", "restore", "assent-restored")
     code, first = ops(directory, *restore)
     assert code == 0
@@ -216,10 +189,10 @@ def check_restore(directory: Path) -> None:
     assert ops(directory, "table", "restore", first["source"])[0] == 4
 
 
-def check_addresses(run: Run, ministack_port: int) -> None:
+def check_addresses(run: Run) -> None:
     """Checks that every process of the stack can be reached from this machine only."""
     found = listening(run.process.pid)
-    assert {port for _, port in found} == {run.port, ministack_port}
+    assert {port for _, port in found} == {run.port, run.ministack_port}
     assert [address for address, _ in found if not address.is_loopback] == []
 
 
@@ -260,14 +233,14 @@ class TestRun:
         with Run(tmp_path) as first:
             check_commands(first)
             check_credentials(path)
-            check_addresses(first, json.loads((tmp_path / "stack.json").read_text())["ministack_port"])
+            check_addresses(first)
             credentials = json.loads(path.read_text())
             cursor = sign_cursor(first)
             assert ops(tmp_path, "signing-key", "add")[1]["step"] == "added"
             assert ops(tmp_path, "signing-key", "switch")[0] == 1  # No function accepts the added key yet.
             assert first.stop() == 0
             wait_until_gone(first.port)
-            wait_until_gone(json.loads((tmp_path / "stack.json").read_text())["ministack_port"])
+            wait_until_gone(first.ministack_port)
 
         with Run(tmp_path) as second:
             assert json.loads(path.read_text()) == credentials | {"baseUrl": f"http://127.0.0.1:{second.port}"}
@@ -277,7 +250,7 @@ class TestRun:
             # It accepts the added key, so the rotation can go on.
             check_cursor(second, cursor)
             assert ops(tmp_path, "signing-key", "switch")[1]["step"] == "switched"
-            check_restore(tmp_path)
+            check_restore(second, tmp_path)
             check_log(second, earlier=2)
 
         with Run(tmp_path) as third:
@@ -291,7 +264,7 @@ class TestRun:
             run.process.wait()
             run.process.stdout.close()
             wait_until_gone(run.port)
-            wait_until_gone(json.loads((tmp_path / "stack.json").read_text())["ministack_port"])
+            wait_until_gone(run.ministack_port)
 
     def test_make_run_says_in_one_line_that_the_port_is_in_use(self, tmp_path):
         with socket.socket() as taken:
@@ -304,7 +277,6 @@ class TestRun:
                 env=os.environ | {"PORT": str(port), "LOCAL_DIRECTORY": str(tmp_path)},
                 capture_output=True,
                 text=True,
-                timeout=20,
                 check=False,
             )
         assert (result.returncode, result.stdout) == (1, "")

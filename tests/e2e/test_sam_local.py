@@ -1,7 +1,6 @@
 """Plain `sam local` as developers use it: with a running `make run`, and each function in a container."""
 
 import json
-import os
 import subprocess
 import sys
 import time
@@ -14,15 +13,15 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from local.checkout import free_port
 from local.gateway import rename_headers
 from local.sam import ENVIRONMENT, PARAMETERS
 from tests.e2e import containers
 from tests.e2e.deployment import BUILD, ROOT
 from tests.support.api import Reply
-from tests.support.engines import free_port, wait_until_listening
+from tests.support.engines import wait_until_listening
+from tests.support.local_stack import LocalStack
 from tests.support.response_checks import check_response
-
-_SCREEN_END = "Ctrl-C stops everything."
 
 
 def _call(base_url: str, method: str, path: str, token: str | None = None, body: Any = None) -> Reply:
@@ -74,51 +73,29 @@ class Sam:
 
 
 @pytest.fixture(scope="module")
-def environment(sizes: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """Returns an environment for a separate stack, without variables that make or other tests set."""
-    told = {"AUTH", "LOG_LEVEL", "MAKEFLAGS", "MAKELEVEL", "MFLAGS"}
-    kept = {name: value for name, value in os.environ.items() if name not in told}
-    return {**kept, "LOCAL_DIRECTORY": str(tmp_path_factory.mktemp("local")), "SAM_LOCAL": "on"}
-
-
-@pytest.fixture(scope="module")
 def engine() -> Iterator[dict[str, str]]:
     with containers.running_engine() as found:
         yield found
 
 
 @pytest.fixture(scope="module")
-def credentials(environment: dict[str, str], engine: dict[str, str]) -> Iterator[dict[str, Any]]:
-    """Yields the credentials that `make run` writes, while it runs. Docker's network must exist before it starts."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "local"],
-        cwd=ROOT,
-        env={**environment, "PORT": str(free_port())},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        start_new_session=True,
-        text=True,
-    )
-    with process:
-        screen = ""
-        assert process.stdout is not None
-        for line in process.stdout:
-            screen += line
-            if _SCREEN_END in line:
-                break
-        else:
-            raise AssertionError(f"the stack ended before it was ready:\n{screen}")
-        try:
-            yield json.loads((Path(environment["LOCAL_DIRECTORY"]) / "credentials.json").read_text())
-        finally:
-            process.terminate()
-            process.communicate(timeout=30)
+def local(sizes: str, engine: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalStack]:
+    """Yields a local stack. Docker's network must exist before it starts."""
+    stack = LocalStack(tmp_path_factory.mktemp("local"), SAM_LOCAL="on")
+    yield stack
+    stack.process.terminate()
+    stack.process.communicate(timeout=60)
 
 
 @pytest.fixture(scope="module")
-def sam(environment: dict[str, str], engine: dict[str, str], credentials: dict[str, Any]) -> Iterator[Sam]:
+def credentials(local: LocalStack) -> dict[str, Any]:
+    return local.credentials
+
+
+@pytest.fixture(scope="module")
+def sam(engine: dict[str, str], local: LocalStack) -> Iterator[Sam]:
     with containers.imported_image(engine) as image:
-        yield Sam({**environment, **engine}, image)
+        yield Sam({**local.environment, **engine}, image)
 
 
 @pytest.fixture(scope="module")

@@ -52,7 +52,7 @@ def _fresh_table(_client):
     authentication._malformed.clear()
     configurations._counts.clear()
     refusals._full.clear()
-    table._client = _client
+    table.client = _client
     create_table(table.client, table.name)
     yield
     table.client.delete_table(TableName=table.name)

@@ -66,7 +66,7 @@ def broken_table(
 ) -> Iterator[HungServer]:
     """Points the table's client to a server that doesn't respond, while open."""
     with hung_server(failure_mode) as server, monkeypatch.context() as patch:
-        patch.setattr(table, "_client", create_client("dynamodb", server.url))
+        patch.setitem(vars(table), "client", create_client("dynamodb", server.url))
         yield server
 
 
@@ -175,7 +175,7 @@ class TestTable:
 
     def test_the_table_is_not_called_after_the_deadline(self, monkeypatch):
         with hung_server() as server, monkeypatch.context() as patch, deadline.budget(0.2):
-            patch.setattr(table, "_client", create_client("dynamodb", server.url))
+            patch.setitem(vars(table), "client", create_client("dynamodb", server.url))
             for _ in range(3):
                 with pytest.raises(TableUnavailable):
                     table.ping()
@@ -191,7 +191,7 @@ class TestQueue:
         repository = world.connected_repository(company)
         with hung_server(failure_mode) as server:
             monkeypatch.setenv("AWS_ENDPOINT_URL_SQS", server.url)
-            monkeypatch.setattr(messages.sender, "_client", None)
+            monkeypatch.delitem(vars(messages.sender), "client", raising=False)
             monkeypatch.setitem(settings.__dict__, "scan_preparation_queue_url", f"{server.url}/1/scan-preparation")
             assert Queue.SCAN_PREPARATION.url.startswith(server.url)
             reply, seconds = timed(

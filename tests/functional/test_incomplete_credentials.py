@@ -2,7 +2,7 @@
 
 from controlplane.people import sessions
 from controlplane.platform.core.errors import IncompleteCredential
-from tests.support.recorded import recorded_calls
+from tests.support.calls import recorded_calls
 
 
 def _wrong_forms(secret: str) -> list[str]:

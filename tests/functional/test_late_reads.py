@@ -1,7 +1,11 @@
 """Decisions on a table whose reads are late unless they are consistent. `make lagging` runs the other tests on it."""
 
-from collections.abc import Callable
+import inspect
+import textwrap
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
+from types import CodeType, FunctionType
 from typing import Any
 
 from controlplane.api_keys import store as api_keys
@@ -19,7 +23,6 @@ from controlplane.platform.core.plans import KEYS_IN_GRACE_PER_ORGANIZATION
 from controlplane.platform.table.table import Table, table
 from tests.support.api import Api
 from tests.support.lagging import EVERYTHING, deciding, late_by
-from tests.support.mutants import mutant
 from tests.support.table import PREPARED, own_table
 from tests.support.world import World, get_profile
 
@@ -254,6 +257,21 @@ MUTANTS: tuple[tuple[Any, tuple[str, str], Callable[[], None]], ...] = (
     (invitees.forget_address, CONSISTENT_QUERY, a_deleted_account_leaves_no_invitation_and_no_block),
     (api_keys._require_grace_left, CONSISTENT_QUERY, the_last_key_in_a_grace_period_counts),
 )
+
+
+@contextmanager
+def mutant(function: FunctionType, text: str, replacement: str) -> Iterator[None]:
+    """While open, the function runs with the first occurrence of `text` in its source replaced, for every caller."""
+    source = textwrap.dedent(inspect.getsource(function))
+    assert text in source, f"{function.__qualname__} has no {text}"
+    module = compile(source.replace(text, replacement, 1), inspect.getfile(function), "exec", dont_inherit=True)
+    original = function.__code__
+    codes = [code for code in module.co_consts if isinstance(code, CodeType)]
+    function.__code__ = next(code for code in codes if code.co_name == function.__name__)
+    try:
+        yield
+    finally:
+        function.__code__ = original
 
 
 class TestDecisions:

@@ -16,10 +16,10 @@ from controlplane.projects.items import Address, ProjectItem
 from scripts.openapi.texts import DOCUMENT
 from tests.functional.projects.builders import add_audits, add_run
 from tests.support.api import Api, Reply
+from tests.support.calls import recorded_calls
 from tests.support.each import each
 from tests.support.operations import Operation, operations
 from tests.support.populated_organization import detection
-from tests.support.recorded import recorded_calls
 from tests.support.table import restored
 from tests.support.valid_requests import valid_body
 from tests.support.world import Company, World, table_dump
@@ -210,12 +210,7 @@ def test_pages_of_limited_lists_have_each_item_once(api, world, now):
 
 
 def _ids_of(api: Api, path: str, key: str, name: str) -> list[str]:
-    reply = api.get(path, key)
-    found = [it[name] for it in reply.data]
-    while cursor := reply.body["pagination"]["nextCursor"]:
-        reply = api.get(f"{path}&cursor={cursor}", key)
-        found += [it[name] for it in reply.data]
-    return found
+    return [it[name] for page in api.pages(path, key) for it in page.data]
 
 
 def test_me_says_what_the_key_is_limited_to(api, world):

@@ -28,9 +28,8 @@ from tests.support.audits import make_issue, make_scan
 from tests.support.calls import Call, Proceed, before_the_update_of, intercepted
 from tests.support.cleanup import clean_up, clean_up_failing
 from tests.support.populated_organization import detection
-from tests.support.published import publish_finding
 from tests.support.table import PREPARED
-from tests.support.world import Company, World, table_dump
+from tests.support.world import Company, World, publish_finding, table_dump
 
 DAY = 86_400
 ISSUES = [make_issue(number) for number in range(1, 6)]

@@ -48,7 +48,7 @@ class _NoTable:
 
 @pytest.fixture(autouse=True)
 def _without_table(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(table, "_client", _NoTable())
+    monkeypatch.setitem(vars(table), "client", _NoTable())
     with growth.no_collections():
         yield
 

@@ -68,7 +68,7 @@ def shared_clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
 @pytest.fixture
 def stage(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
     # monkeypatch restores both: other suites in this process have their own client and table.
-    monkeypatch.setattr(table, "_client", engine.client)
+    monkeypatch.setitem(vars(table), "client", engine.client)
     monkeypatch.setattr(table, "name", table.name)
     made = Stage(engine.client)
     yield made

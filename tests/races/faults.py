@@ -19,6 +19,7 @@ from botocore.exceptions import ConnectionClosedError
 from awsclient.client import OwnClient
 from awsclient.errors import NoAnswer, ServiceError
 from tests.races.starts import Start
+from tests.support.api import Reply
 from tests.support.calls import Call, Proceed, intercepted
 from tests.support.executors import in_order
 from tests.support.outcomes import Aborted, Outcome
@@ -48,6 +49,9 @@ class Kind(StrEnum):
     SERVER_ERROR = "server error"
 
 
+# The product hides these faults: it retries, and the client doesn't notice.
+HIDDEN = {Kind.NONE, Kind.CONFLICT, Kind.LOST_ON_THE_WIRE, Kind.LOST_THEN_CONFLICT}
+
 type Strike = Callable[[Any, Call, Proceed], Any]
 
 
@@ -75,6 +79,27 @@ class Case:
     paused_seconds: list[float]
     first: Outcome
     second: Outcome
+
+
+def check_first(case: Case, good: int) -> Reply | None:
+    """Checks the first attempt's reply. Returns it if it is a success, whose status is `good`, and otherwise None.
+
+    A contended or lost write is retried, and its response is the usual one. A throttle may also lead to a 429, and
+    exhausted SDK retries of a read or a single write to a 503. A 409 is always wrong.
+    """
+    if case.fault.kind is Kind.CRASH:
+        assert isinstance(case.first.error, Crashed)
+        return None
+    reply: Reply = case.first.get()
+    if reply.status == good:
+        return reply
+    allowed = set[int]()
+    if case.fault.kind is Kind.THROTTLED:
+        allowed.add(429)
+    elif case.fault.kind not in HIDDEN and case.calls[case.position].operation != "TransactWriteItems":
+        allowed.add(503)
+    assert reply.status in allowed, reply.text
+    return None
 
 
 @dataclass(frozen=True)

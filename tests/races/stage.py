@@ -77,14 +77,11 @@ class Stage:
             self.client.delete_table(TableName=self._made.pop())
 
 
-def race(
-    *refusals: type[Exception], ends: set[Any] | None = None, invariants: bool = True, **options: Any
-) -> Callable[[Check], Check]:
+def race(*refusals: type[Exception], ends: set[Any] | None = None, **options: Any) -> Callable[[Check], Check]:
     """Returns a decorator that makes a test of a generator, which is run once for each order of the acts it yields.
 
     It is sent a list of what the acts returned, or of their errors if these are among the refusals. Any other error
-    fails the test. ends: all that the runs have to return, together. invariants: whether all of them are checked after
-    each run. options: of `explore`.
+    fails the test. ends: all that the runs have to return, together. options: of `explore`.
     """
 
     def decorate(function: Check) -> Check:
@@ -96,7 +93,7 @@ def race(
 
                 def check(outcomes: list[Outcome]) -> None:
                     sent = [it.error if isinstance(it.error, refusals) else it.get() for it in outcomes]
-                    seen.add(_finish(stage, run, sent, invariants=invariants))
+                    seen.add(_finish(stage, run, sent))
 
                 stage.ran = Race(next(run), check)
                 return stage.ran
@@ -116,7 +113,7 @@ def faults(
 
     It yields the act, and after a comma what the client sends next unless it is the same, and is sent the case.
     least: that there are more runs than this. breaks: selects the calls, by default not those about the caller's token,
-    which every request makes. invariants: as of `race`. options: of `explore_faults`.
+    which every request makes. invariants: whether all of them are checked after each run. options: of `explore_faults`.
     """
 
     def decorate(function: Check) -> Check:
@@ -134,7 +131,7 @@ def faults(
     return decorate
 
 
-def _finish(stage: Stage, run: Any, sent: Any, *, invariants: bool) -> Any:
+def _finish(stage: Stage, run: Any, sent: Any, *, invariants: bool = True) -> Any:
     """Sends it to the generator, which ends then, and returns what it returns."""
     try:
         run.send(sent)

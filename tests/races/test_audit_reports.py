@@ -16,7 +16,7 @@ from controlplane.projects import store as projects
 from tests.functional.projects.builders import make_project
 from tests.races.stage import RACE_TIME, Stage, faults, race
 from tests.support.audit_reports import complete_audit, finding, report, vendor
-from tests.support.sweeping import swept
+from tests.support.cleanup import swept
 from tests.support.table import PREPARED
 from tests.support.world import World
 

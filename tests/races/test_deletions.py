@@ -28,8 +28,7 @@ from tests.support.audits import history_of, lease_of, make_issue, make_scan
 from tests.support.cleanup import clean_up, finish_deletions
 from tests.support.invariants import Items
 from tests.support.populated_organization import id_part, populate_organization
-from tests.support.published import publish_finding
-from tests.support.world import Company, World
+from tests.support.world import Company, World, publish_finding
 
 # The items of a deleted organization that are kept: see docs/decisions/0040.
 KEPT = ("SLUG#", "LEDGER#", "FEEDBACKQUOTA#", "SCANWATCH", "OUTBOX#")

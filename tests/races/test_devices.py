@@ -12,9 +12,9 @@ from controlplane.platform.table import keys
 from controlplane.platform.table.rate import TRIES_WINDOW_SECONDS
 from controlplane.platform.table.table import table
 from tests.functional.device_auth.devices import CODE, Device, code_body, request_code, works
+from tests.races.faults import check_first
 from tests.races.stage import RACE_TIME, Stage, faults, race
 from tests.races.threads import run_repeatedly
-from tests.races.verdicts import check_first
 from tests.support.api import Reply
 from tests.support.asgi import DirectApi
 from tests.support.world import World
@@ -111,10 +111,10 @@ def test_under_every_fault_tokens_are_issued_once_and_never_lost_silently(world,
     case = yield pending.redeem
     first, second = check_first(case, 200), case.second.get()
     assert status_of(second) in {"tokens", "used"}
-    if first is not None and first.status == 200:
+    if first:
         assert status_of(second) == "used"
     for reply in (first, second):
-        if reply is not None and reply.status == 200:
+        if reply and reply.status == 200:
             assert pending.works(reply) is (status_of(second) == "tokens")
 
 
@@ -198,6 +198,6 @@ def test_under_every_fault_an_answered_guess_is_counted(world, stage):
 def test_under_every_fault_a_request_has_both_codes(world, stage):
     case = yield lambda: stage.api.post(CODE, json_body=code_body())
     for reply in (check_first(case, 201), case.second.get()):
-        if reply is not None and reply.status == 201:
+        if reply and reply.status == 201:
             device = Device(stage.api, reply.data["deviceCode"], reply.data["userCode"])
             assert device.approved(world.person().user_id).redeem().status == 200

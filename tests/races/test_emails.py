@@ -28,7 +28,7 @@ MONDAY = "2026-03-09"
 def mailbox(monkeypatch: pytest.MonkeyPatch) -> Mailbox:
     made = Mailbox()
     monkeypatch.setattr(delivery, "ses", lambda: made)
-    monkeypatch.setattr(messages.sender, "_client", FakeSqs())
+    monkeypatch.setitem(vars(messages.sender), "client", FakeSqs())
     monkeypatch.setitem(settings.__dict__, "email_sender", SENDER)
     return made
 

@@ -18,10 +18,10 @@ from tests.races.stage import RACE_TIME, Stage, faults, race
 from tests.races.threads import run_repeatedly
 from tests.races.yields import only_writes
 from tests.support.calls import Proceed, intercepted
+from tests.support.cleanup import swept
 from tests.support.issue_host import HostedIssue, IssueHost
 from tests.support.outcomes import Aborted
 from tests.support.sqs import FakeSqs, SqsMessage
-from tests.support.sweeping import swept
 from tests.support.world import World
 
 LAGS_SECONDS = (0, 30, 400)
@@ -66,7 +66,7 @@ class IssueCreation(Opening):
     def settle(self) -> None:
         """Delivers messages when they are due, with a sweep every minute, until no attempt is open."""
         end = clock.now() + _LONGEST_SECONDS
-        while issue_attempts.list_attempts().items:
+        while issue_attempts.list_attempts():
             assert clock.now() < end, "an attempt stays open for ever"
             if not self.due():
                 self.advance(60)

@@ -16,8 +16,8 @@ from controlplane.platform.table import keys
 from controlplane.platform.table.table import table
 from controlplane.projects.changes import MAX_FORMER, UnknownWebsite
 from controlplane.projects.store import get_project, get_project_by_slug
+from tests.races.faults import check_first
 from tests.races.stage import Stage, faults, race
-from tests.races.verdicts import check_first
 from tests.support.api import Reply
 from tests.support.world import World
 
@@ -61,12 +61,16 @@ class Shop:
     def decides(self) -> Reply:
         return self.api.post(f"{self.path}/vendors/segment/decision", self.token, json_body={"decision": "approve"})
 
+    def audit(self, number: int = 0) -> str:
+        """Audits the website. Returns the audit's ID."""
+        return audits.create_audit(get_project(self.project_id), self.website_ids[number], "daily").audit_id
+
     def audits(self, number: int) -> Callable[[], bool]:
         """Returns the act of creating an audit. The act returns True if the website still exists."""
 
         def act() -> bool:
             try:
-                audits.create_audit(get_project(self.project_id), self.website_ids[number], "daily")
+                self.audit(number)
             except UnknownWebsite:
                 return False
             return True
@@ -75,21 +79,16 @@ class Shop:
 
     def audited_only(self, number: int) -> str:
         """Audits the website, and removes it from the consent entries. Returns the audit's ID."""
-        audit_id = audits.create_audit(get_project(self.project_id), self.website_ids[number], "daily").audit_id
+        audit_id = self.audit(number)
         assert self.trusts(*(origin for origin in self.origins if origin != self.origins[number]))().status == 200
         return audit_id
-
-    def new_audit(self) -> str:
-        """Creates an audit of the first website. Returns its ID."""
-        return audits.create_audit(get_project(self.project_id), self.website_ids[0], "daily").audit_id
 
     def starts(self, audit_id: str) -> Callable[[], Reply]:
         return lambda: self.api.post(f"{self.path}/audits/{audit_id}/runs", self.token)
 
     def runs(self) -> list[dict[str, Any]]:
-        return table.query(
-            keys.organization_pk(self.company.organization_id), prefix="AUDITRUN#", consistent=True
-        ).items
+        pk = keys.organization_pk(self.company.organization_id)
+        return table.query(pk, prefix="AUDITRUN#", consistent=True).items
 
     def children(self) -> list[str]:
         """Returns the sort keys of the project's items, except the project itself and its slug."""
@@ -174,14 +173,14 @@ def test_deleting_a_website_deletes_an_audit_created_concurrently(world, stage):
 @race()
 def test_an_audit_has_one_run_at_a_time(world, stage):
     shop = Shop(world, stage)
-    assert sorted(statuses((yield [shop.starts(shop.new_audit())] * 2))) == [201, 409]
+    assert sorted(statuses((yield [shop.starts(shop.audit())] * 2))) == [201, 409]
     assert [it["status"] for it in shop.runs()] == ["pending"]
 
 
 @race()
 def test_a_deleted_audit_starts_no_run(world, stage):
     shop = Shop(world, stage)
-    deleted, started = yield [shop.drops(0), shop.starts(shop.new_audit())]
+    deleted, started = yield [shop.drops(0), shop.starts(shop.audit())]
     assert (deleted.status, started.status) == (200, 404 if stage.came_first(0) else 201)
     assert len(shop.runs()) == (started.status == 201)
 
@@ -189,13 +188,9 @@ def test_a_deleted_audit_starts_no_run(world, stage):
 @faults()
 def test_under_every_fault_a_run_is_started_once(world, stage):
     shop = Shop(world, stage)
-    case = yield shop.starts(shop.new_audit())
-    first = check_first(case, 201)
-    assert case.second.get().status in ({409} if first is not None and first.status == 201 else {201, 409})
+    case = yield shop.starts(shop.audit())
+    assert case.second.get().status in ({409} if check_first(case, 201) else {201, 409})
     assert len(shop.runs()) == 1
-
-
-# Slugs
 
 
 @race()
@@ -333,9 +328,6 @@ def test_of_two_creations_one_gets_the_plans_last_project(world, stage):
     assert sorted(reply.code if reply.status != 201 else "" for reply in replies) == ["", "PLAN_LIMIT_REACHED"]
 
 
-# Faults
-
-
 @faults()
 def test_under_every_fault_a_creation_is_complete_or_absent(world, stage):
     shop = Shop(world, stage)
@@ -343,7 +335,7 @@ def test_under_every_fault_a_creation_is_complete_or_absent(world, stage):
     stage.check_invariants()
     first = check_first(case, 201)
     assert case.second.get().status == 201
-    if first is not None and first.status == 201:
+    if first:
         assert shop.api.get(f"/v1/projects/{first.data['id']}", shop.token).data["name"] == "Market"
 
 
@@ -386,8 +378,7 @@ def test_under_every_fault_a_new_list_is_applied_and_keeps_what_is_audited(world
 def test_under_every_fault_a_website_is_deleted_after_the_retry(world, stage):
     shop = Shop(world, stage)
     case = yield shop.drops(0)
-    first = check_first(case, 200)
-    assert case.second.get().status in ({404} if first is not None and first.status == 200 else {200, 404})
+    assert case.second.get().status in ({404} if check_first(case, 200) else {200, 404})
     assert shop.shown() == [(shop.website_ids[1], shop.origins[1])]
 
 

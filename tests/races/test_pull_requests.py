@@ -23,10 +23,10 @@ from tests.races.faults import Kind
 from tests.races.stage import RACE_TIME, faults
 from tests.support import lagging
 from tests.support.calls import Proceed, intercepted
+from tests.support.cleanup import swept
 from tests.support.code_host import SHA
 from tests.support.outcomes import Aborted
 from tests.support.sqs import FakeSqs, SqsMessage
-from tests.support.sweeping import swept
 from tests.support.table import PREPARED
 from tests.support.world import World
 
@@ -52,7 +52,7 @@ class Hosted:
         return self
 
     def get_pull_request(self, *_: Any) -> PullRequest:
-        return PullRequest(_NUMBER, True, SHA, "change", "main")
+        return PullRequest(_NUMBER, True, SHA, "change")
 
     def find_check_run(self, _: str, __: str, sha: str, ___: str, external_id: str) -> CheckRun | None:
         found = [number for number, (of, _) in enumerate(self.checks) if of == sha]

@@ -18,15 +18,15 @@ from controlplane.scans import execution, failures, reads, requests
 from controlplane.scans.items import Coverage, Failure, Progress, ScanItem
 from controlplane.scans.reads import Inventory, Language, stored_leg
 from scan_preparation.service import prepare_scan
+from tests.races.faults import check_first
 from tests.races.stage import RACE_TIME, Stage, faults, race
-from tests.races.verdicts import check_first
 from tests.races.yields import beyond_queries
 from tests.support.api import Reply
 from tests.support.audits import lease_of, make_request, make_scan, serving, stored_repository
+from tests.support.cleanup import swept
 from tests.support.code_host import FakeHost
 from tests.support.invariants import Items
 from tests.support.sqs import FakeSqs
-from tests.support.sweeping import swept
 from tests.support.world import World
 
 INVENTORY = Inventory(files=2, languages=(Language("Ruby", 2, 40),))
@@ -188,7 +188,7 @@ def test_under_every_fault_a_start_is_applied_completely_or_not_at_all(world, st
     reply, again = check_first(case, 202), case.second.get()
     # A client without a response retries: it starts the scan, or gets a conflict with the existing one.
     assert again.status in {202, 409}
-    if reply is not None and reply.status == 202:
+    if reply:
         assert again.error["details"] == {"preparationId": reply.data["preparationId"]}
     assert [it.get("status") for it in stage.check_invariants().values()].count("starting") == 1
 
@@ -222,9 +222,6 @@ def test_under_every_fault_the_end_of_a_scan_is_written_once(world, stage):
     ended = reads.get_scan(scan.scan_id)
     assert (ended.status, ended.finding_count, ended.issue_count) == ("completed", 7, 5)
     assert "activeRequestId" not in stored_repository(audited.repository)
-
-
-# The sweep
 
 
 class Abandoned(Audited):

@@ -52,7 +52,7 @@ class Meter:
 def _counting_engine(engine: Engine, now: FakeClock, monkeypatch: pytest.MonkeyPatch) -> None:
     if engine.name != "dynoxide":
         is_missing("dynoxide isn't installed")
-    monkeypatch.setattr(table, "_client", engine.client)
+    monkeypatch.setitem(vars(table), "client", engine.client)
     monkeypatch.setattr(table, "name", f"units-{uuid4().hex}")
     create_table(engine.client, table.name)
 

@@ -17,10 +17,10 @@ from notifications.service import process
 from tests.races.faults import Kind
 from tests.races.stage import RACE_TIME, faults, race
 from tests.races.yields import only_writes
+from tests.support.cleanup import swept
 from tests.support.endpoints import URL, Line, Receiver, endpoint
 from tests.support.outcomes import Aborted
 from tests.support.sqs import FakeSqs
-from tests.support.sweeping import swept
 from tests.support.table import PREPARED
 from tests.support.world import World
 

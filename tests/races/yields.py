@@ -1,4 +1,4 @@
-"""Selects the calls at which a race changes turns or a fault happens, and finds out which act came first."""
+"""Selects the calls at which a race changes turns or a fault happens."""
 
 from tests.races.schedules import beyond_the_token
 from tests.support.calls import Call

@@ -5,7 +5,7 @@ the common properties of pages.
 """
 
 import importlib
-import json
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
@@ -14,7 +14,7 @@ from urllib.parse import unquote, urlencode
 from local.gateway import Event, Gateway, Request, Response, Route
 from tests.support import lagging
 from tests.support.documented import check_documented
-from tests.support.events import rest_event
+from tests.support.events import request_of
 from tests.support.operations import operations, operations_at
 from tests.support.reply import Reply
 from tests.support.response_checks import FORM, check_envelope, check_page, check_request_id, check_response, is_oauth
@@ -57,29 +57,21 @@ class Api:
     def delete(self, path: str, token: str | None = None, **options: Any) -> Reply:
         return self.call("DELETE", path, token, **options)
 
+    def pages(self, path: str, token: str | None = None) -> Iterator[Reply]:
+        """Yields the response with each page of a list. path: with a query."""
+        reply = self.get(path, token)
+        yield reply
+        while cursor := reply.body["pagination"]["nextCursor"]:
+            reply = self.get(f"{path}&cursor={cursor}", token)
+            yield reply
+
     def form(self, path: str, fields: dict[str, str]) -> Reply:
         """Sends a form-encoded POST, as OAuth libraries do."""
         return self.call("POST", path, raw_body=urlencode(fields).encode(), headers={"Content-Type": FORM})
 
-    def call(
-        self,
-        method: str,
-        target: str,
-        token: str | None = None,
-        *,
-        json_body: Any = None,
-        raw_body: bytes | None = None,
-        headers: dict[str, str] | None = None,
-    ) -> Reply:
-        """Sends one request. `target` is a path with its query; `raw_body` is sent unchanged, `json_body` as JSON."""
-        body = raw_body if raw_body is not None else None if json_body is None else json.dumps(json_body).encode()
-        sent = {"Accept": "application/json", "User-Agent": "assent-event/1.0"}
-        if token is not None:
-            sent["Authorization"] = f"Bearer {token}"
-        if body is not None:
-            sent["Content-Type"] = "application/json"
-        sent |= headers or {}
-        return self.send(Request(method, target, [*sent.items()], body or b"", self.source_ip))
+    def call(self, method: str, target: str, token: str | None = None, **options: Any) -> Reply:
+        """Sends one request. options: of `request_of`."""
+        return self.send(request_of(method, target, token, source_ip=self.source_ip, **options))
 
     def send(self, request: Request, *, decodes_path: bool = False) -> Reply:
         """Sends a request through the gateway and checks the response.
@@ -115,9 +107,8 @@ class Api:
         self, method: str, path: str, token: str | None = None, headers: dict[str, str] | None = None
     ) -> Reply:
         """Sends a request to the function that has the path, with any method, and doesn't check the response."""
-        event = rest_event(method, path, token=token, headers=headers)
-        gateway = Gateway(self._invoke, [Route(method, event["resource"], operations_at(path)[0].group)])
-        request = Request(method, path, [*event["headers"].items()], source_ip=self.source_ip)
+        gateway = Gateway(self._invoke, [Route(method, path, operations_at(path)[0].group)])
+        request = request_of(method, path, token, headers=headers, source_ip=self.source_ip)
         return Reply.of_response(self._respond(gateway, request))
 
     def _respond(self, gateway: Gateway, request: Request) -> Response:

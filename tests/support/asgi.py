@@ -5,9 +5,7 @@ The Lambda handler serves one request at a time, as Lambda does. The apps themse
 
 import asyncio
 import importlib
-import json
 from contextlib import closing
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -15,35 +13,24 @@ import httpx
 
 # Loaded before a test's thread loads the first function: the event loop that handlers need is the loading thread's.
 import system.app  # noqa: F401
+from local.gateway import Request
 from tests.support import lagging
 from tests.support.api import Api, Reply
 from tests.support.operations import operations_at
 from tests.support.response_checks import check_response
 
 
-@dataclass
 class DirectApi(Api):
     """Calls operations by path, without the gateway and the handler. Thread-safe."""
 
-    def call(
-        self,
-        method: str,
-        target: str,
-        token: str | None = None,
-        *,
-        json_body: Any = None,
-        raw_body: bytes | None = None,
-        headers: dict[str, str] | None = None,
-    ) -> Reply:
-        path = urlsplit(target).path
-        body = raw_body if raw_body is not None else b"" if json_body is None else json.dumps(json_body).encode()
-        sent = {"content-type": "application/json", **({} if token is None else {"authorization": f"Bearer {token}"})}
-        sent |= {name.lower(): value for name, value in (headers or {}).items()}
-        request = httpx.Request(method, f"https://api.assent.test{target}", headers=sent, content=body)
-        transport = httpx.ASGITransport(_app_of(path), client=(self.source_ip, 443))
-        with lagging.deciding(method):
-            reply = _send(transport, request)
-        check_response(path, dict(request.headers), reply)
+    def send(self, request: Request, *, decodes_path: bool = False) -> Reply:
+        assert not decodes_path, "only the gateway does that"
+        path, url = urlsplit(request.target).path, f"https://api.assent.test{request.target}"
+        sent = httpx.Request(request.method, url, headers=request.headers, content=request.body)
+        transport = httpx.ASGITransport(_app_of(path), client=(request.source_ip, 443))
+        with lagging.deciding(request.method):
+            reply = _send(transport, sent)
+        check_response(path, dict(sent.headers), reply)
         return reply
 
 

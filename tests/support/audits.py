@@ -27,9 +27,9 @@ from tests.support.sqs import Handler
 RULES_VERSION = "5f0c2b9e7d3a4a55"
 
 
-def make_request(repository: RepositoryItem, user_id: str = "usr_0000000000000000") -> ScanRequestId:
+def make_request(repository: RepositoryItem) -> ScanRequestId:
     """Creates a scan request without sending its message. Returns its id."""
-    return requests.create_request(repository, repository.links[0], requested_by=user_id)[0].request_id
+    return requests.create_request(repository, repository.links[0], requested_by="usr_0000000000000000")[0].request_id
 
 
 def make_scan(
@@ -144,9 +144,9 @@ def scan_worker(host: FakeHost) -> Handler:
     return create_worker(Queue.SCAN_EXECUTION, ACCEPTED, take)
 
 
-def serving(repository: RepositoryItem, archive: bytes = b"", branch: str = "main", sha: str = SHA) -> FakeHost:
+def serving(repository: RepositoryItem, archive: bytes = b"", branch: str = "main") -> FakeHost:
     """Returns a code host that has the repository."""
-    return FakeHost({(repository.owner, repository.name, branch): sha}, {sha: archive})
+    return FakeHost({(repository.owner, repository.name, branch): SHA}, {SHA: archive})
 
 
 def stored_repository(repository: RepositoryItem) -> dict[str, Any]:

@@ -27,12 +27,19 @@ class Browser:
         return self._keep(target, self.api.get(target, headers={**self._cookie_header(), **headers}))
 
     def press(
-        self, label: str, *, near: str = "", fill: Mapping[str, Entry] | None = None, on: Reply | None = None
+        self,
+        label: str,
+        *,
+        near: str = "",
+        fill: Mapping[str, Entry] | None = None,
+        forged: Mapping[str, str | None] | None = None,
+        on: Reply | None = None,
     ) -> Reply:
         """Presses the button or link with this label, and returns the reply without following a redirect.
 
         near: a text of the smallest part of the page that has the button, if others have the same label.
         fill: what is entered before, by the labels of the form's fields.
+        forged: fields that are sent instead of the form's, or besides them, as no page allows. None: isn't sent.
         on: an earlier page, as in another tab, instead of the last one. A redirect is followed first.
         """
         if on is None and self._reply.status == 303:
@@ -41,7 +48,7 @@ class Browser:
         control = page.control(label, near)
         if control.tag == "a":
             return self.get(urljoin(self.at, control.attributes["href"]))
-        method, action, fields = page.send(control, fill or {})
+        method, action, fields = page.send(control, fill or {}, forged or {})
         target = urljoin(self.at, action)
         return (
             self.get(f"{target.partition('?')[0]}?{urlencode(fields)}")
@@ -53,18 +60,18 @@ class Browser:
         """Returns the labels of the last page's usable buttons."""
         return {it.text(seen=True) for it in self._page.root.find("button") if it.is_usable()}
 
-    def offers(self, label: str, near: str = "") -> int:
+    def offers(self, label: str) -> int:
         """Returns how many usable buttons or links with this label the last page has."""
-        return len(self._page.controls(label, near))
+        return len(self._page.controls(label))
 
     def entered(self, label: str) -> str | None:
         """Returns what the field with this label of the last page contains, or None if its box isn't checked."""
         return self._page.field(label).value
 
-    def sends(self, label: str, near: str = "") -> dict[str, str]:
+    def sends(self, label: str) -> dict[str, str]:
         """Returns the fields that the last page's button with this label sends."""
         page = self._page
-        return dict(page.send(page.control(label, near), {})[2])
+        return dict(page.send(page.control(label), {})[2])
 
     def forge(self, target: str, fields: Mapping[str, str | None] | None = None, **headers: str) -> Reply:
         """Posts fields that no page offers, with the session's form token unless `fields` have another one or None."""

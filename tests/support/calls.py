@@ -1,4 +1,4 @@
-"""Intercepts the calls that a client makes to DynamoDB.
+"""Intercepts and records the calls that a client makes to DynamoDB.
 
 Schedules and faults are built on it. It changes only the client, so the product's code runs unmodified.
 """
@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from awsclient.errors import ServiceError
+from controlplane.platform.table.table import table
 
 # A schedule sets it in the threads of its acts.
 when_touching: ContextVar[Callable[[], None]] = ContextVar("when touching", default=lambda: None)
@@ -86,6 +87,19 @@ def intercepted(client: Any, around: Around) -> Iterator[None]:
             client.call = replaced
 
 
+@contextmanager
+def recorded_calls() -> Iterator[list[Call]]:
+    """While open, appends every call of the product's table client to the list."""
+    calls: list[Call] = []
+
+    def around(call: Call, proceed: Proceed) -> Any:
+        calls.append(call)
+        return proceed()
+
+    with intercepted(table.client, around):
+        yield calls
+
+
 def refused(client: Any, matches: Callable[[Call], bool], code: str) -> AbstractContextManager[None]:
     """While open, DynamoDB answers the calls that match with this error code."""
 
@@ -102,12 +116,9 @@ def is_update_of(prefix: str) -> Callable[[Call], bool]:
     return lambda call: call.operation == "UpdateItem" and call.parameters["Key"]["pk"]["S"].startswith(prefix)
 
 
-def before_the_transaction(client: Any, act: Callable[[], Any], naming: str = "") -> AbstractContextManager[None]:
-    """While open, runs `act` once, before the first transaction: between a request's reads and its write.
-
-    naming: a text that its parameters contain, such as a part of a key.
-    """
-    return before(client, lambda call: call.operation == "TransactWriteItems" and naming in str(call.parameters), act)
+def before_the_transaction(client: Any, act: Callable[[], Any]) -> AbstractContextManager[None]:
+    """While open, runs `act` once, before the first transaction: between a request's reads and its write."""
+    return before(client, lambda call: call.operation == "TransactWriteItems", act)
 
 
 def before_the_update_of(client: Any, attribute: str, act: Callable[[], Any]) -> AbstractContextManager[None]:

@@ -1,4 +1,4 @@
-"""Runs the background cleanup of deletions in a test."""
+"""Runs single steps of the sweep in a test, above all the cleanup of deletions."""
 
 from math import inf
 from typing import Any
@@ -6,10 +6,17 @@ from unittest import mock
 
 from controlplane.erasure import cleanup
 from controlplane.platform.core import clock
-from controlplane.platform.queues.sweep_runs import SweepRun
+from controlplane.platform.queues.sweep_runs import Step, SweepRun
 from controlplane.platform.table.table import table
 from tests.support.calls import Call, Proceed, intercepted
-from tests.support.sweeping import swept
+
+
+def swept(step: Step) -> int:
+    """Runs the step without a time limit and expects no failure. Returns the number of completed entries."""
+    run = SweepRun("Test", inf)
+    step(run)
+    assert (run.failed, run.unfinished) == (0, False)
+    return run.finished
 
 
 def clean_up() -> int:

@@ -50,12 +50,12 @@ class FakeHost:
             raise self.failures.pop(0)
 
 
-def archive(files: Mapping[str, str | bytes], top: str = "acme-shop-1f0c2b9") -> bytes:
+def archive(files: Mapping[str, str | bytes]) -> bytes:
     """Packs the files as a code host does: a gzipped tar with a single top-level folder."""
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w:gz", format=tarfile.PAX_FORMAT, pax_headers={"comment": SHA}) as tar:
         for path, content in files.items():
-            member = tarfile.TarInfo(f"{top}/{path}")
+            member = tarfile.TarInfo(f"acme-shop-1f0c2b9/{path}")
             data = content.encode() if isinstance(content, str) else content
             member.size = len(data)
             tar.addfile(member, io.BytesIO(data))

@@ -59,10 +59,6 @@ class DocumentedOperation:
     def name(self) -> str:
         return f"{self.method.upper()} {self.path}"
 
-    @property
-    def pointer(self) -> str:
-        return f"#/paths/{_escaped(self.path)}/{self.method}"
-
     def responses(self, *, to_form: bool = False) -> dict[int, dict[str, Any]]:
         """Returns the documented responses to requests in JSON or as OAuth's forms."""
         described = self.content["x-form-encoded"] if to_form else self.content
@@ -81,16 +77,7 @@ def documented_operations() -> list[DocumentedOperation]:
 
 def resolve(part: dict[str, Any]) -> dict[str, Any]:
     """Resolves a reference, or returns the part itself. Raises KeyError if the target doesn't exist."""
-    while "$ref" in part:
-        found = document()
-        for name in part["$ref"].removeprefix("#/").split("/"):
-            found = found[name.replace("~1", "/").replace("~0", "~")]
-        part = found
-    return part
-
-
-def _escaped(name: str) -> str:
-    return name.replace("~", "~0").replace("/", "~1").replace("{", "%7B").replace("}", "%7D")
+    return samples().resolve(part)
 
 
 @cache

@@ -21,8 +21,8 @@ from notifications import transport
 from notifications.app import handler
 from notifications.transport import NotDelivered
 from tests.support.calls import touch_outside
+from tests.support.cleanup import swept
 from tests.support.sqs import FakeSqs
-from tests.support.sweeping import swept
 from tests.support.world import Company, World
 
 URL = "https://hooks.example.com/assent"

@@ -8,7 +8,6 @@ With neither, they fail in CI, and a local run skips them with the reason, so th
 
 import os
 import platform
-import socket
 import subprocess
 import time
 from collections.abc import Iterator
@@ -24,6 +23,7 @@ from moto import mock_aws
 
 from controlplane.platform.core.aws_clients import create_client
 from controlplane.platform.core.settings import settings
+from local.checkout import free_port, is_listening
 from tests.support.missing import is_missing
 from tests.support.moto import MotoClient
 
@@ -46,15 +46,15 @@ class Engine:
         return create_client("dynamodb", self.endpoint_url)
 
 
-def find_engine(root: Path = ROOT) -> tuple[str, Path] | None:
+def find_engine() -> tuple[str, Path] | None:
     """Returns the name and program of the engine to use, or None if none is installed."""
     architecture = {"x86_64": "x64", "amd64": "x64", "aarch64": "arm64"}.get(
         platform.machine().lower(), platform.machine()
     )
     package = f"{platform.system().lower()}-{architecture}"
     for name, program in (
-        ("dynoxide", root / "node_modules" / "@dynoxide" / package / "dynoxide"),
-        ("MiniStack", root / ".tools" / "ministack" / "bin" / "ministack"),
+        ("dynoxide", ROOT / "node_modules" / "@dynoxide" / package / "dynoxide"),
+        ("MiniStack", ROOT / ".tools" / "ministack" / "bin" / "ministack"),
     ):
         if os.access(program, os.X_OK):
             return name, program
@@ -124,24 +124,13 @@ def engine() -> Iterator[Engine]:
         yield running
 
 
-def free_port() -> int:
-    """Returns a free local port."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
-
-
 def wait_until_listening(process: subprocess.Popen[Any], port: int, within_seconds: float = _START_SECONDS) -> None:
     """Raises RuntimeError if the process exits, and TimeoutError if it doesn't listen in time."""
     deadline = time.monotonic() + within_seconds
     while time.monotonic() < deadline:
         if process.poll() is not None:
             raise RuntimeError(f"{process.args!r} ended at once, with exit code {process.returncode}")
-        try:
-            socket.create_connection(("127.0.0.1", port), timeout=1).close()
-        except OSError:
-            time.sleep(0.01)
-        else:
+        if is_listening(port):
             return
+        time.sleep(0.01)
     raise TimeoutError(f"{process.args!r} did not listen on port {port} within {within_seconds} seconds")

@@ -16,8 +16,6 @@ from unittest.mock import patch
 import uvicorn
 from cryptography.hazmat.primitives.asymmetric import rsa
 from jsonschema import Draft202012Validator
-from starlette.applications import Starlette
-from starlette.routing import Mount
 
 from controlplane.code_host.github import app_auth, client, connecting
 from controlplane.code_host.github.app_auth import AppAuth
@@ -51,17 +49,12 @@ def policy_for(fault: Fault) -> RetryPolicy:
     return SHORT_POLICY if fault.hang_seconds else POLICY
 
 
-class _Switch:
-    """A single server per process with a replaceable app, because starting a server takes longer than most tests."""
-
-    def __init__(self) -> None:
-        self.app: Any = None
-
-    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        await self.app(scope, receive, send)
+_apps: list[Any] = []
 
 
-_switch = _Switch()
+async def _switch(scope: Any, receive: Any, send: Any) -> None:
+    """Calls the current app. A process has a single server, because starting one takes longer than most tests."""
+    await _apps[-1](scope, receive, send)
 
 
 @cache
@@ -80,27 +73,14 @@ _make_key = cache(rsa.generate_private_key)
 
 
 @contextmanager
-def github(root: Path, prefix: str = "", webhooks_url: str = "") -> Iterator["GitHub"]:
-    """Runs a stand-in with the demo repository, stored in a folder. Only one at a time per process.
-
-    If a prefix is given, the app is mounted there, as in the local server. With a URL for webhooks, its pages can
-    change what it has.
-    """
+def github(root: Path) -> Iterator["GitHub"]:
+    """Runs a stand-in with the demo repository, stored in a folder. Only one at a time per process."""
     with patch.object(rsa, "generate_private_key", _make_key):  # else making it takes longer than a test's requests
-        yield from _served(root, prefix, webhooks_url)
-
-
-def _served(root: Path, prefix: str, webhooks_url: str) -> Iterator["GitHub"]:
-    setup.prepare(root)
-    stand_in = FaultyStandIn(root)
-    webhooks = Webhooks(webhooks_url, setup.webhook_secret(root))
-    scanning = SecretScanning()
-    app: Any = create_app(stand_in, webhooks, scanning)
-    if prefix:
-        app = Starlette(routes=[Mount(prefix, app)])
-    _switch.app = app
-    yield GitHub(stand_in, f"http://127.0.0.1:{_server_port()}{prefix}", root, scanning)
-    _switch.app = None
+        setup.prepare(root)
+        stand_in, scanning = FaultyStandIn(root), SecretScanning()
+        _apps.append(create_app(stand_in, Webhooks("", setup.webhook_secret(root)), scanning))
+        yield GitHub(stand_in, f"http://127.0.0.1:{_server_port()}", root, scanning)
+        _apps.pop()
 
 
 class GitHub:

@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import cache
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -23,6 +23,7 @@ from urllib3.exceptions import NewConnectionError, ReadTimeoutError
 from controlplane.code_host.github import app_auth, client, transport
 from controlplane.platform.core import clock
 from controlplane.platform.core.settings import settings
+from local.pages import moment
 from tests.support.calls import touch_outside
 
 API = "https://code-host.example.com"
@@ -38,14 +39,13 @@ class HostedIssue:
     is_pull_request: bool = False
 
     def shown(self, repository: str) -> dict[str, Any]:
-        moment = datetime.fromtimestamp(self.created_seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         return {
             "number": self.number,
             "title": self.title,
             "body": self.body,
             "state": "open",
-            "created_at": moment,
-            "updated_at": moment,
+            "created_at": moment(self.created_seconds),
+            "updated_at": moment(self.created_seconds),
             "html_url": f"https://github.com/{repository}/issues/{self.number}",
             **({"pull_request": {}} if self.is_pull_request else {}),
         }
@@ -97,8 +97,7 @@ class IssueHost:
         words = parts.path.strip("/").split("/")
         if words[0] == "app":
             self.requests.append(("token", url))
-            expires = datetime.fromtimestamp(clock.now() + 3_600, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-            return _response(201, {"token": "ghs_double", "expires_at": expires})
+            return _response(201, {"token": "ghs_double", "expires_at": moment(clock.now() + 3_600)})
         repository = f"{words[1]}/{words[2]}"
         if method == "GET" and len(words) == 5:
             return self.around("get", lambda: self._get(repository, url, int(words[4])))

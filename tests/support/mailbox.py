@@ -18,8 +18,8 @@ from emails.app import handler
 from notifications.app import handler as tell
 from tests.support import permissions
 from tests.support.calls import touch_outside
+from tests.support.cleanup import swept
 from tests.support.sqs import FakeSqs
-from tests.support.sweeping import swept
 
 SENDER = "no-reply@assent.test"
 QUEUE, DEAD_LETTERS = Queue.EMAILS.url, Queue.EMAILS.dead_letters_url
@@ -30,38 +30,21 @@ class Email:
     """An email that SES accepted, by the parts that tests look at."""
 
     request: dict[str, Any]
+    to: str
+    subject: str
+    text: str
+    html: str
+    headers: dict[str, str]
+    tag: str
 
-    @property
-    def to(self) -> str:
-        (address,) = self.request["Destination"]["ToAddresses"]
-        return str(address)
-
-    @property
-    def _simple(self) -> dict[str, Any]:
-        found: dict[str, Any] = self.request["Content"]["Simple"]
-        return found
-
-    @property
-    def subject(self) -> str:
-        return str(self._simple["Subject"]["Data"])
-
-    @property
-    def text(self) -> str:
-        return str(self._simple["Body"]["Text"]["Data"])
-
-    @property
-    def html(self) -> str:
-        return str(self._simple["Body"]["Html"]["Data"])
-
-    @property
-    def headers(self) -> dict[str, str]:
-        return {header["Name"]: header["Value"] for header in self._simple["Headers"]}
-
-    @property
-    def tag(self) -> str:
-        (tag,) = self.request["EmailTags"]
+    @classmethod
+    def of(cls, request: dict[str, Any]) -> "Email":
+        (to,), (tag,) = request["Destination"]["ToAddresses"], request["EmailTags"]
         assert re.fullmatch(r"[A-Za-z0-9_-]{1,256}", tag["Value"]), "SES takes no other characters"
-        return str(tag["Value"])
+        simple = request["Content"]["Simple"]
+        body = {kind: part["Data"] for kind, part in simple["Body"].items()}
+        headers = {header["Name"]: header["Value"] for header in simple["Headers"]}
+        return cls(request, to, simple["Subject"]["Data"], body["Text"], body["Html"], headers, tag["Value"])
 
     def link(self, label: str) -> str:
         """Returns the path of the link that the plain text shows after this label."""
@@ -80,11 +63,10 @@ class Mailbox:
     def send_email(self, **sent: Any) -> dict[str, Any]:
         touch_outside()
         permissions.record_call("ses", "SendEmail", sent)
+        if not self.fails or self.takes_before_failing:
+            self.emails.append(Email.of(sent))
         if self.fails:
-            if self.takes_before_failing:
-                self.emails.append(Email(sent))
             raise self.fails.pop(0)
-        self.emails.append(Email(sent))
         return {"MessageId": f"message-{len(self.emails)}"}
 
     def refuse(self, code: str, status: int = 400) -> None:

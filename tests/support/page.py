@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
+from types import MappingProxyType
 
 _VOID = {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"}
 _FIELDS = ("input", "select", "textarea")
@@ -120,18 +121,25 @@ class Page(HTMLParser):
         assert len(found) == 1, f"{len(found)} fields have the label {label!r}"
         return found[0]
 
-    def send(self, button: Element, fill: Mapping[str, Entry]) -> tuple[str, str, list[tuple[str, str]]]:
-        """Returns the method, the address, and the fields that a browser sends when the button is pressed."""
+    def send(
+        self, button: Element, fill: Mapping[str, Entry], forged: Mapping[str, str | None] = MappingProxyType({})
+    ) -> tuple[str, str, list[tuple[str, str]]]:
+        """Returns the method, the address, and the fields that a browser sends when the button is pressed.
+
+        forged: fields that are sent instead of the form's, or besides them. None: isn't sent.
+        """
         form = self.form_of(button)
         assert form is not None, "the button has no form"
         assert button.attributes.get("type", "submit") == "submit", "the button does nothing without a script"
         for label, entry in fill.items():
             self.field(label, form).enter(entry)
-        sent = []
+        sent = [(name, value) for name, value in forged.items() if value is not None]
         for it in self.root.find("button", *_FIELDS):
             if self.form_of(it) is not form or (it.tag == "button" and it is not button) or "disabled" in it.attributes:
                 continue
             name, value = it.attributes.get("name"), it.value
+            if name in forged:
+                continue
             assert value or "required" not in it.attributes or "novalidate" in form.attributes, f"{name} is required"
             if name and value is not None:
                 sent.append((name, value.replace("\n", "\r\n")))

@@ -21,9 +21,8 @@ from controlplane.scans import findings, unlocks
 from controlplane.scans.items import ScanItem
 from tests.support.audits import history_of, make_issue, make_request, make_scan
 from tests.support.cleanup import clean_up
-from tests.support.published import publish_finding
 from tests.support.table import PREPARED
-from tests.support.world import Company, World, table_dump
+from tests.support.world import Company, World, publish_finding, table_dump
 
 OBSERVED_AT = "2026-03-04T05:00:00.000Z"
 

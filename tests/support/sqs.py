@@ -111,5 +111,5 @@ class FakeSqs:
 def sqs(monkeypatch: pytest.MonkeyPatch) -> FakeSqs:
     """Installs queues that receive the product's messages instead of SQS."""
     made = FakeSqs()
-    monkeypatch.setattr(messages.sender, "_client", made)
+    monkeypatch.setitem(vars(messages.sender), "client", made)
     return made

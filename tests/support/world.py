@@ -8,6 +8,7 @@ from controlplane.api_keys import store as api_keys
 from controlplane.billing import store as billing
 from controlplane.code_host import repositories
 from controlplane.code_host.items import HostedRepository, Link, RepositoryItem
+from controlplane.findings import inbox, publications
 from controlplane.findings.discoveries import Discovery
 from controlplane.findings.items import Evidence, InboxItem
 from controlplane.organizations import invitations
@@ -23,7 +24,6 @@ from controlplane.platform.table import keys
 from controlplane.platform.table.table import Delete, Put, Update, table
 from controlplane.projects import store as projects
 from controlplane.projects.items import Address
-from tests.support.published import publish_finding
 from tests.support.table import PREPARED
 
 _NUMBERS = count(1)
@@ -186,6 +186,12 @@ class World:
     def finding(self, company: Company, repository: RepositoryItem | None = None, **changes: Any) -> InboxItem:
         """Publishes a finding as its source does, and returns the inbox item."""
         return publish_finding(self.discovery(company, repository, **changes))
+
+
+def publish_finding(discovery: Discovery) -> InboxItem:
+    """Publishes a finding as the workers do, and returns its item."""
+    publications.publish_findings([discovery])
+    return inbox.get_item(discovery.item_id)
 
 
 def hosted_repository(name: str, owner: str = "acme", **fields: Any) -> HostedRepository:

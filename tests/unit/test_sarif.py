@@ -12,6 +12,7 @@ from controlplane.scans.sarif import to_sarif
 from scripts.rule_texts import RULE_TEXTS, VENDOR_IDS, describe, describe_vendors
 from tests.support.audits import make_issue
 from tests.support.code_host import SHA
+from tests.support.each import each
 from tests.support.sarif import check_sarif
 
 _ORGANIZATION, _LOCAL = "org_3f8k2m9q7r1s5t6v", "01kb2m3n4p5q6r7s8t"
@@ -139,6 +140,23 @@ def test_a_rule_never_has_texts_of_the_repository():
     for rule_id in ("embedded-media", "removed"):
         (rule,) = run_of(replace(issue, rule_id=rule_id))["tool"]["driver"]["rules"]
         assert "<img" not in str(rule)
+
+
+@each(
+    "path",
+    [
+        "src/\xfcber app.html", "100%.html", "a%2e%2e/index.html", "c:/index.html", "http:/index.html", "-rf.html",
+        "what?now#then.html", "[x](javascript:alert(1)).html", "\u202elmth.html", "a\\b.html", "'\"<script>.html",
+        "x" * 200 + ".html",
+    ],
+)  # fmt: skip
+def test_a_file_with_a_hostile_name_or_text_is_named_as_it_is(path):
+    text = "`</pre><img src=x onerror=alert(1)>{{0}} \u0007 \r \U0001f600"
+    issue = make_issue(1, path=path)
+    log = to_sarif(SCAN, [PublishedFinding(replace(issue, location=replace(issue.location, snippet=text)), None)])
+    check_sarif(log, {path})
+    ((result,),) = (run["results"] for run in log["runs"])
+    assert result["locations"][0]["physicalLocation"]["region"]["snippet"]["text"] == text
 
 
 def test_skipped_files_are_notifications():

@@ -3,8 +3,8 @@
 import httpx
 import pytest
 
-from cli.tests.support.script import ADDRESS, Script, failure, page, run
-from openassent import AsyncAssent, NotFound
+from cli.tests.support.script import Script, failure, page
+from openassent import NotFound
 
 
 def region(number: int) -> dict[str, str]:
@@ -47,16 +47,6 @@ class TestIterating:
         assert next(iterator).id == "mem_1"
         with pytest.raises(NotFound):
             next(iterator)
-
-    def test_is_the_same_asynchronously(self):
-        async def scenario() -> None:
-            script = pages()
-            async with AsyncAssent(base_url=ADDRESS, transport=httpx.MockTransport(script)) as client:
-                assert [it.id async for it in client.members.list()] == ["mem_1", "mem_2", "mem_3"]
-                assert [len(it.items) async for it in client.members.list().pages()] == [1]
-            assert len(script.requests) == 4
-
-        run(scenario())
 
 
 class TestAPage:

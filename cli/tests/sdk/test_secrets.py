@@ -12,8 +12,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from cli.tests.support.script import ADDRESS, CODE, SECRET, TOKEN, Script, run, success
-from openassent import Assent, AssentError, AsyncAssent, ConnectionFailed, InvalidArgument, MalformedResponse, webhooks
+from cli.tests.support.script import ADDRESS, CODE, SECRET, TOKEN, Script, success
+from openassent import Assent, AssentError, ConnectionFailed, InvalidArgument, MalformedResponse, webhooks
 from tests.support.each import each
 from tests.support.scripted_server import Conversation, answer, scripted_server
 
@@ -114,16 +114,6 @@ class TestACredential:
             error = failure(call, base_url=server.url)
             assert not isinstance(error, ConnectionFailed)
             assert_hidden(error, *HALVES)
-
-    @each("token", [f"{SECRET}\n1", SECRET])
-    def test_is_hidden_by_the_asynchronous_client(self, server, token):
-        async def scenario() -> Exception:
-            async with AsyncAssent(base_url=server.url, auth=self.signed(token)) as client:
-                with pytest.raises(AssentError) as caught:
-                    await client.me.get()
-                return caught.value
-
-        assert_hidden(run(scenario()), SECRET)
 
     def signed(self, token: str) -> Any:
         def sign(request: httpx.Request) -> httpx.Request:

@@ -1,6 +1,5 @@
 """Waiting for scans and for a person's approval, on a clock that pauses move."""
 
-import copy
 from typing import Any
 
 import httpx
@@ -16,47 +15,29 @@ PENDING = failure(409, "CONFLICT", {"status": "authorization_pending"})
 SLOW_DOWN = failure(409, "CONFLICT", {"status": "slow_down"})
 
 
+SCAN: dict[str, Any] = examples(operations()["getScan"])[0][1]["data"]
+STARTED, STARTING, NOT_STARTED = (body["data"] for _, body in examples(operations()["getScanRequest"]))
+
+
 def scan(status: str) -> dict[str, Any]:
-    content = copy.deepcopy(examples(operations()["getScan"])[0][1]["data"])
-    return {**content, "id": "scn_1", "status": status}
-
-
-STARTING = {
-    "status": "starting",
-    "preparationId": "spr_1",
-    "repositoryId": "rep_1",
-    "createdAt": "2026-03-04T05:06:07.000Z",
-    "retryAfterSeconds": 2,
-}
-STARTED = {"status": "started", "scan": {k: v for k, v in scan("queued").items() if k != "inventory"}}
-NOT_STARTED = {
-    "status": "failed",
-    "preparationId": "spr_1",
-    "repositoryId": "rep_1",
-    "error": {"code": "REPOSITORY_UNAVAILABLE", "message": "The repository can't be read."},
-}
+    return {**SCAN, "status": status}
 
 
 class TestAScan:
     def test_is_awaited_from_its_start(self, pauses):
         seen: list[str] = []
-        script = Script(
-            success(STARTING, 202),
-            success(STARTING),
-            success(STARTED),
-            success(scan("running")),
-            success(scan("completed")),
-        )
+        of_request = success(STARTING), success({**STARTED, "scan": scan("queued")})
+        script = Script(success(STARTING, 202), *of_request, success(scan("running")), success(scan("completed")))
         client = script.client()
         started = client.scans.start(repository_id="rep_1")
         found = client.scans.wait(started, on_progress=lambda it: seen.append(str(it.status)))
-        assert (found.id, found.status, seen) == ("scn_1", "completed", ["running", "completed"])
+        assert (found.id, found.status, seen) == (SCAN["id"], "completed", ["running", "completed"])
         assert pauses.seconds == [2, 2, 2]
         paths = [it.url.path for it in script.requests]
         assert paths == [
             "/v1/code-audit/scans",
-            *["/v1/code-audit/scan-requests/spr_1"] * 2,
-            *["/v1/code-audit/scans/scn_1"] * 2,
+            *[f"/v1/code-audit/scan-requests/{STARTING['preparationId']}"] * 2,
+            *[f"/v1/code-audit/scans/{SCAN['id']}"] * 2,
         ]
 
     @each("status", ["completed", "failed", "canceled"])
@@ -77,9 +58,9 @@ class TestAScan:
 
     def test_that_can_t_be_started_raises(self, pauses):
         client = Script(success(STARTING, 202), success(NOT_STARTED)).client()
-        with pytest.raises(ScanStartFailed, match="can't be read") as caught:
+        with pytest.raises(ScanStartFailed, match="larger than a scan reads") as caught:
             client.scans.wait(client.scans.start(repository_id="rep_1"))
-        assert caught.value.code == "REPOSITORY_UNAVAILABLE"
+        assert caught.value.code == "ARCHIVE_TOO_LARGE"
 
 
 class TestARunOfAnAudit:

@@ -1,4 +1,4 @@
-"""The forms of a repository's links to projects."""
+"""The forms of a repository's links to projects, and the repositories that forms offer to choose from."""
 
 from collections.abc import Mapping
 from typing import get_args
@@ -14,7 +14,15 @@ from dashboard.forms import NotAcceptable, read_choice
 
 SCHEDULES: tuple[Schedule, ...] = get_args(Schedule)
 PRIORITIES: tuple[Priority, ...] = get_args(Priority)
+# The offered repositories fit in one response of DynamoDB.
+_MOST_OFFERED = 500
 _CHOOSE = "Choose one of the schedules and priorities."
+
+
+def list_choices(organization_id: str) -> list[RepositoryItem]:
+    """Returns the most recently connected repositories, sorted by name. Needs one read."""
+    found = repositories.list_repositories(organization_id, _MOST_OFFERED, None).items
+    return sorted(found, key=lambda it: (it.owner.lower(), it.name.lower()))
 
 
 def save_link(repository: RepositoryItem, form: Mapping[str, str], user_id: str) -> str:

@@ -18,7 +18,6 @@ from controlplane.platform.table.parallel import read_both
 from controlplane.projects import store as projects
 from dashboard.code_host import connecting, forms
 from dashboard.code_host.connecting import Offers
-from dashboard.code_host.repositories import list_choices
 from dashboard.forms import ONCE, NotAcceptable
 from dashboard.pages import page, redirect, redirect_within
 from dashboard.parameters import AdminSees, AdminSubmits, MemberSees, RepositoryPath, SignedIn
@@ -170,7 +169,7 @@ def _next_scan(repository: RepositoryItem, link: Link) -> str | None:
 
 def _offers(session: WebSession, offers: Offers) -> Response:
     """Lists the offered repositories, with the connected ones of the same names."""
-    connected = list_choices(session.organization.organization_id)
+    connected = forms.list_choices(session.organization.organization_id)
     by_name = {it.full_name.lower(): it for it in connected}
     entries = [(it.hosted, by_name.get(f"{it.hosted.owner}/{it.hosted.name}".lower())) for it in offers.repositories]
     return page("github", session, entries=entries, offers=offers.sealed)

@@ -26,7 +26,7 @@ from controlplane.platform.http.pagination import CursorCodec
 from controlplane.platform.table.parallel import read_all
 from controlplane.projects import store as projects
 from dashboard import once
-from dashboard.code_host.repositories import list_choices
+from dashboard.code_host.forms import list_choices
 from dashboard.findings import triage
 from dashboard.findings.filters import PRIORITIES, STATUSES, Filters
 from dashboard.findings.groups import group_findings

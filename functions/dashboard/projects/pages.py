@@ -22,7 +22,7 @@ from controlplane.projects.items import NO_BRANDING, ProjectItem
 from controlplane.projects.rules import BRANDINGS
 from controlplane.projects.store import UnknownProject
 from dashboard import once
-from dashboard.code_host.repositories import list_choices
+from dashboard.code_host.forms import list_choices
 from dashboard.forms import NotAcceptable, require_confirmed
 from dashboard.pages import page, redirect, redirect_within
 from dashboard.parameters import AdminSees, AdminSubmits, MemberSees, MemberSubmits, ProjectSlug

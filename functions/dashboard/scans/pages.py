@@ -22,7 +22,7 @@ from controlplane.scans import findings, reads
 from controlplane.scans.findings import PublishedFinding
 from controlplane.scans.items import STATUSES, RequestItem, ScanItem, UnknownScan
 from controlplane.scans.reads import Inventory
-from dashboard.code_host.repositories import list_choices
+from dashboard.code_host.forms import list_choices
 from dashboard.findings.highlighting import highlight
 from dashboard.pages import download, page, redirect_within
 from dashboard.parameters import MemberSees, MemberSubmits, OwnerSees, OwnerSubmits, ScanPath

@@ -18,7 +18,7 @@ from openassent_analysis.gates.origins import in_project
 from openassent_analysis.gating import DEFAULT, WHOLE
 from openassent_analysis.limits import Limits
 from openassent_analysis.reading import resource
-from openassent_analysis.report import DATA, MAX_ADDRESSES, Address
+from openassent_analysis.report import ANYWHERE, DATA, MAX_ADDRESSES, WITHOUT_EXPORTS, Address
 from openassent_analysis.sources import IMPORTS, NAME_AND_ALIAS, Source
 from openassent_analysis.values import members_of, values
 from openassent_analysis.vocabulary import sought
@@ -51,15 +51,40 @@ _FIELDS: Final[Config] = {"rule": {"kind": "public_field_definition"}}
 _WHEN_MADE: Final = frozenset({"constructor", "ngOnInit"})
 _THIS: Final = "this"
 _LONGEST: Final = 300
+# Of the placeholders for an expression.
+_SHORTEST: Final = 3
 _MAX_NODES: Final = 20
 _MAX_ANCESTORS: Final = 30
+# An element of a template whose address is an expression, and names that only an address would have.
+_SERVED: Final = re.compile(
+    r"""<(?:script|iframe)\b[^<>]{0,600}?\ssrc\s?=\s?["']?(?:https?:)?/{0,2}___""", re.IGNORECASE
+)
+_NAME_OF_ADDRESS: Final = re.compile(
+    r"(?<![\w$])(?=\w{6,60}(?!\w))(?:[a-zA-Z0-9]+_\w*|[a-z0-9]+[A-Z]\w*)(?<=(?i:..url|..uri|..src|embed|cript|_link))"
+)
+# How code and settings of any language give a name its address: `NAME = "…"`, `name: …`, `def name(id) "…"`.
+_GIVES: Final = (
+    r"""(?<![\w$])NAME["']?\s{0,4}(?:[:=,]|=>|\([^()\n]{0,80}\)[^;\n()]{0,20}[\n{])[^;]{0,120}?"""
+    r"""(?P<address>(?:https?:)?//[^"'`\s<>]{4,300})"""
+)
 
 
 def wanted(source: Source) -> list[Address]:
     """Returns the names of other files' addresses that a file may load something from."""
     if not source.vocabulary.present(_LOADS):
         return []
-    return list(dict.fromkeys(_wanted(source)))[:MAX_ADDRESSES]
+    served = (Address(ANYWHERE, name, name) for name in _served(source))
+    return list(dict.fromkeys((*_wanted(source), *served)))[:MAX_ADDRESSES]
+
+
+def _served(source: Source) -> Iterator[str]:
+    """Yields the names in the expressions that a template has as addresses."""
+    if source.template is None or "___" not in source.text:
+        return
+    for element in _SERVED.finditer(source.text):
+        start, end = (source.template.origin(it) for it in (element.end() - _SHORTEST, element.end()))
+        line = source.original.find("\n", end)
+        yield from _NAME_OF_ADDRESS.findall(source.original[start : min(line, start + _LONGEST)])
 
 
 def _wanted(source: Source) -> Iterator[Address]:
@@ -120,8 +145,10 @@ def _imported(source: Source) -> Iterator[tuple[str, tuple[str, str]]]:
 
 def given_by(source: Source, names: Iterable[str], limits: Limits) -> list[Address]:
     """Returns the addresses that a file exports under the given names. Raises Skipped."""
-    if source.language == DATA:
-        found: dict[str, str] = {name: address for name in names for address in _in_data(source.text, name)}
+    if source.language in WITHOUT_EXPORTS:
+        found = {name: address for name in names for address in _in_text(source, name)}
+    elif source.language == DATA:
+        found = {name: address for name in names for address in _in_data(source.text, name)}
     else:
         check_depth(source.text, source.language, limits)
         scripts = [block for block in source.blocks if block.language in SCRIPTS]
@@ -131,6 +158,14 @@ def given_by(source: Source, names: Iterable[str], limits: Limits) -> list[Addre
                 if address := next(_in_code(block, name.split(".")), None):
                     found.setdefault(name, address)
     return [Address("", name, address) for name, address in found.items()][:MAX_ADDRESSES]
+
+
+def _in_text(source: Source, name: str) -> Iterator[str]:
+    """Yields the address of a known vendor that server code or settings give a name."""
+    for given in re.finditer(_GIVES.replace("NAME", re.escape(name)), source.original):
+        if source.catalogue.first_in(given["address"]):
+            yield given["address"][:_LONGEST]
+            return
 
 
 def _in_data(text: str, name: str) -> Iterator[str]:

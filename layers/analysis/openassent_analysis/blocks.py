@@ -41,8 +41,6 @@ _LOADS_IN_PAGE: Final = re.compile(r"<(?i:script|iframe)\b")
 _SUBSTITUTION: Final = re.compile(r"\$\{[^{}]*\}")
 _ESCAPED: Final = re.compile(r"(<?)\\(?:[nrt]|(.))", re.DOTALL)
 _CONSTANTS: Final = resource("queries")["constants"]
-_CONSTANTS_OF_JAVASCRIPT: Final = resource("queries")["constants_of_javascript"]
-_CONSTANTS_OF_TYPESCRIPT: Final = resource("queries")["constants_of_typescript"]
 _FIELDS: Final = frozenset({"public_field_definition", "field_definition"})
 _LONGEST_NAME: Final = 200
 # window.name and window["name"], which code also calls by the name alone.
@@ -103,12 +101,12 @@ class Block:
     def constants(self) -> dict[str, list[SgNode]]:
         """The first values that are assigned to each name or property, and functions, if they contain a string."""
         found: dict[str, list[SgNode]] = {}
-        of_scripts = _CONSTANTS_OF_JAVASCRIPT if self.language == "javascript" else _CONSTANTS_OF_TYPESCRIPT
-        query = _CONSTANTS if self.language == "python" else of_scripts
-        for node in self.root.find_all(query):
+        for node in self.root.find_all(_CONSTANTS[self.language]):
             name = node.field("name") or node.field("left") or node.field("property")
             value = node.field("value") or node.field("right")
             value = node if node.kind() in FUNCTIONS else value
+            if name is not None and name.kind() == "array_pattern":  # const [address, setAddress] = useState(…)
+                name = name.child(1)
             if name is not None and value is not None:
                 written = f"this.{name.text()[:_LONGEST_NAME]}" if node.kind() in _FIELDS else plain_name(name)
                 known = found.setdefault(written, [])

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 _LONGEST_CALLEE: Final = 100
 _LONGEST_ARGUMENTS: Final = 400
 _IDENTIFIER: Final = re.compile(r"[\w$]+")
+_WORD_OF_NAME: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 
 
 # Values of settings that turn nothing on, or that documentation shows.
@@ -67,6 +68,8 @@ class _Place:
     words: tuple[str, ...]
     # The beginning of an element.
     tag: str = ""
+    # True if something else loads the vendor's code.
+    started: bool = False
 
 
 class Calls:
@@ -78,14 +81,26 @@ class Calls:
             _Place(_vendor(entry), re.compile(entry["path"]), tuple(entry["words"])) for entry in document["paths"]
         )
         self._elements: Final = tuple(
-            _Place(_vendor(entry), re.compile(entry["attributes"]), _words_of(entry), f"<{entry['tag']}")
+            _Place(
+                _vendor(entry),
+                re.compile(entry["attributes"]),
+                _words_of(entry),
+                f"<{entry['tag']}",
+                entry.get("started", False),
+            )
             for entry in document["elements"]
         )
         self._of_word: Final[dict[str, list[Vendor]]] = {}
         for place in (*self._paths, *self._elements):
             for word in place.words:
                 self._of_word.setdefault(word, []).append(place.vendor)
+        self._variables: Final = _by_name(document["variables"])
+        self._fields: Final = _by_name(document["fields"])
+        for word, vendor in self._fields.items():
+            self._of_word.setdefault(word, []).append(vendor)
         self._words_of_places: Final = sought(self._of_word)
+        # The vendor whose script loads a vendor's tag when a call asks for it.
+        self.loaded_by: Final[Mapping[str, str]] = document["loaded_by"]
         self.plugins: Final = _by_name(document["plugins"])
         self.registry: Final = _by_name(document["registry"])
         self._settings: Final = tuple(
@@ -122,16 +137,29 @@ class Calls:
         """Returns the vendor of a file that a site serves itself, by the path of its address."""
         return next((place.vendor for place in self._paths if place.pattern.search(address)), None)
 
-    def of_element(self, opening: str) -> Vendor | None:
-        """Returns the vendor that an element starts, by its opening tag."""
+    def of_element(self, opening: str) -> tuple[Vendor, bool] | None:
+        """Returns the vendor that an element starts, by its opening tag, and if something else loads its code."""
         return next(
             (
-                place.vendor
+                (place.vendor, place.started)
                 for place in self._elements
                 if opening.startswith(place.tag) and place.pattern.search(opening)
             ),
             None,
         )
+
+    def named_by_variables(self, template: str) -> Iterator[Vendor]:
+        """Yields the vendors whose scripts may be at the addresses that variables of a template have."""
+        yield from (vendor for word, vendor in self._variables.items() if word in template)
+
+    def of_variable(self, expression: str) -> Vendor | None:
+        """Returns the vendor whose script is at the address that a variable of a template has, by its name."""
+        words = _WORD_OF_NAME.findall(expression)
+        return next((vendor for word in words if (vendor := self._variables.get(word.lower()))), None)
+
+    def of_field(self, name: str) -> Vendor | None:
+        """Returns the vendor whose script a form field, or a form with this base class, writes."""
+        return self._fields.get(name.rpartition(".")[2])
 
     def of_setting(self, name: str, value: str) -> Vendor | None:
         """Returns the vendor that a setting of a site's configuration turns on, or None."""

@@ -18,6 +18,7 @@ from ast_grep_py import SgNode
 
 from openassent_analysis import secrecy
 from openassent_analysis.blocks import SCRIPTS, Block
+from openassent_analysis.calls import calls
 from openassent_analysis.calls import candidates as calls_in
 from openassent_analysis.catalogue import catalogue
 from openassent_analysis.conditions import Candidate, holds, matches
@@ -200,9 +201,9 @@ def _each_vendor(source: Source, block: Block, node: SgNode, rule: Rule) -> Iter
 
 
 def _is_second_tag(candidate: Candidate, complete: AbstractSet[str], loaded: AbstractSet[str]) -> bool:
-    """Returns whether a call makes the script of Google Analytics, which the same file loads, load Google Ads too."""
-    starts_ads = candidate.started and candidate.vendor is not None and candidate.vendor.id == "google-ads"
-    return starts_ads and "google-ads" not in complete and "google-analytics" in loaded
+    """Returns whether a call makes another vendor's script, which the same file loads, load this vendor's tag too."""
+    vendor_id = candidate.vendor.id if candidate.vendor and candidate.started else ""
+    return vendor_id not in complete and calls().loaded_by.get(vendor_id) in loaded
 
 
 def _matched(block: Block, config: Any, matched: dict[int, list[SgNode]]) -> list[SgNode]:

@@ -24,7 +24,7 @@ class Runs(Enum):
 
 
 _PATHS: Final = resource("paths")
-_SCRIPT: Final = re.compile(r"\.[cm]?[jt]sx?$")
+_SCRIPT: Final = re.compile(r"\.[cm]?[jt]sx?(?:\.liquid)?$")
 _FRAMEWORK: Final = pattern_of(_PATHS["framework"])
 _PIECE: Final = pattern_of(_PATHS["pieces"], re.IGNORECASE)
 _BY_CONVENTION: Final = pattern_of(_PATHS["by_convention"])

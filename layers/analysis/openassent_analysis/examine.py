@@ -128,7 +128,12 @@ def _add_settings(report: Report, source: Source, limits: Limits) -> None:
     """Adds the trackers that the settings of a site's configuration turn on."""
     fingerprints = Fingerprints(source.path)
     themed = has_theme(source.text)
-    for found in site_configuration.trackers_of(source.text)[: limits.max_findings_per_file - len(report.matches)]:
+    known = {match.vendor_id for match in report.matches}
+    for found in site_configuration.trackers_of(source.path, source.text)[
+        : limits.max_findings_per_file - len(report.matches)
+    ]:
+        if found.vendor.id in known:
+            continue
         report.loads.append(Load(found.vendor.id, ""))
         report.matches.append(
             Match(
@@ -155,7 +160,10 @@ def _add_markup(report: Report, source: Source, limits: Limits) -> None:
     """Adds the loads of markup in a configuration's values: themes write it into every page."""
     if "<script" not in source.text:
         return
-    page = Source(source.path, site_configuration.without_comments(source.text), "html", source.catalogue)
+    text = site_configuration.without_comments(source.text)
+    if source.path.endswith(".json"):
+        text = site_configuration.without_escapes(text)
+    page = Source(source.path, text, "html", source.catalogue)
     matches, report.truncated, loads = analyze_source(page, limits)
     known = {match.vendor_id for match in report.matches}
     report.matches += [match for match in matches if match.vendor_id is None or match.vendor_id not in known]

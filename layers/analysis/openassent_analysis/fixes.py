@@ -31,6 +31,7 @@ from openassent_analysis.findings import Analysis, Finding
 from openassent_analysis.inventory.stocktaking import Inventory
 from openassent_analysis.places import CHILD, IMPORT, STATEMENT, TAG, VALUE, Place
 from openassent_analysis.reading import load_yaml
+from openassent_analysis.report import GOOGLE_TAGS
 
 __all__ = ["Edit", "Fix", "Project", "consent_library_version", "fix_for"]
 
@@ -46,7 +47,6 @@ _JSX: Final = frozenset({".jsx", ".tsx"})
 _ELEMENTS: Final = frozenset({TAG, CHILD, VALUE})
 _FRAMES: Final = frozenset({"iframe", "img"})
 _C15T: Final = "c15t"
-_GOOGLE: Final = frozenset({"google-analytics", "google-ads", "google-tag-manager"})
 _MAJOR: Final = re.compile(r"\d+")
 _WORD: Final = re.compile(r"[^a-z0-9]")
 # A player's address up to its query, which may have expressions of a template.
@@ -112,7 +112,7 @@ def fix_for(finding: Finding, project: Project) -> Fix | None:
         return _with_manager(manager, tag, project)
     if _HIT.search(finding.location.snippet):
         return None
-    if vendor.id in _GOOGLE and "google-consent-mode" in project.setups and (defaults := _with_api(tag)).edits:
+    if vendor.id in GOOGLE_TAGS and "google-consent-mode" in project.setups and (defaults := _with_api(tag)).edits:
         return defaults
     built = path.suffix in _BUILT and not project.technologies.isdisjoint(_NPM)
     if _C15T not in project.vendors:

@@ -15,9 +15,11 @@ from openassent_analysis.limits import Limits
 from openassent_analysis.links import Links
 from openassent_analysis.report import (
     ADDRESSES,
+    ANYWHERE,
     DATA,
     GIVEN,
     MAX_ADDRESSES,
+    WITHOUT_EXPORTS,
     Address,
     Answer,
     Entry,
@@ -27,6 +29,7 @@ from openassent_analysis.report import (
 )
 
 _MAX_FILES: Final = 200
+_MAX_NAMES: Final = 50
 
 
 @dataclass(slots=True)
@@ -44,9 +47,10 @@ class Importing:
 
     def read_again(self, wanted: Mapping[str, list[Address]]) -> Iterator[Answer]:
         """Yields new answers about the files whose addresses were found."""
-        for importer, addresses in wanted.items():
-            for module, name, local in addresses:
-                for path in self._resolve(importer, module):
+        givers = self._givers({it.name for taken in wanted.values() for it in taken if it.module == ANYWHERE})
+        for importer, taken in wanted.items():
+            for module, name, local in taken:
+                for path in givers.get(name, ()) if module == ANYWHERE else self._resolve(importer, module):
                     if path in self._takers or len(self._takers) < _MAX_FILES:
                         self._takers.setdefault(path, {}).setdefault(name, []).append((importer, local))
         given: dict[str, dict[str, str]] = {}
@@ -55,9 +59,25 @@ class Importing:
                 for importer, local in self._takers[request.path].get(name, ()):
                     given.setdefault(importer, {})[local] = address
         yield from self._examined({
-            path: f"{GIVEN}{files.language_of(path.rpartition('/')[2])} {json.dumps(addresses)}"
-            for path, addresses in given.items()
+            path: f"{GIVEN}{files.language_of(path.rpartition('/')[2])} {json.dumps(known)}"
+            for path, known in given.items()
         })  # fmt: skip
+
+    def _givers(self, names: set[str]) -> dict[str, list[str]]:
+        """Returns the files that may give a name an address, by name."""
+        found: dict[str, list[str]] = {}
+        wanted = {name: name.encode() for name in sorted(names)[:_MAX_NAMES]}
+        for path, read in self.again() if wanted else ():
+            if files.language_of(path.rpartition("/")[2]) not in WITHOUT_EXPORTS:
+                continue
+            if time.monotonic() > self.deadline:
+                break
+            with suppress(Skipped):
+                content = read(self.limits.max_file_bytes)
+                for name, written in wanted.items():
+                    if written in content:
+                        found.setdefault(name, []).append(path)
+        return found
 
     def _question(self, path: str) -> str:
         language = DATA if path in self.data else files.language_of(path.rpartition("/")[2])

@@ -46,6 +46,8 @@ _MAX_STATES: Final = 2_000
 _MAX_PROVIDERS: Final = 200
 # Scripts that a page may load as they are.
 _CLASSIC: Final = (".js", ".mjs", ".ts", ".coffee")
+# Files whose functions other scripts of the page can't call.
+_MODULES: Final = (*modules.COMPONENT_FILES, ".jsx", ".tsx", ".py")
 _NAME: Final = re.compile(r"[A-Za-z_$][\w$]{2,60}", re.ASCII)
 
 
@@ -284,10 +286,10 @@ class Links:
         return [it for it in users if it.name != WHOLE] + handed_on
 
     def _is_shared(self, path: str, name: str) -> bool:
-        """Returns whether a script may share a function with the page: if the file doesn't export it."""
+        """Returns whether a script, or a page's, may share a function with the page: if the file doesn't export it."""
         exports = self._exports.get(path, {})
         return (
-            path.endswith(_CLASSIC)
+            not path.endswith(_MODULES)
             and name not in {WHOLE, ANY, DEFAULT}
             and name not in exports
             and _NAME.fullmatch(name) is not None

@@ -54,15 +54,20 @@ _BOUND: Final = re.compile(
     r"""(?:\((?P<arguments>[\w$.,\s]{0,60})\))?(?:\s*\|\s*\w{1,40}(?:\s*:\s*["']?[\w-]{1,40}["']?)?){0,3}\s*\}?["']?"""
 )
 _DOTTED: Final = re.compile(r"(?:this\.)?([\w$]{1,60}(?:\.[\w$]{1,60})?)")
-# v-for="video in videos" of Vue, {#each videos as video} of Svelte.
+# v-for="video in videos" of Vue, {#each videos as video} of Svelte, videos.map((video) => …) of Astro.
 _LOOP: Final = re.compile(
     r"""\bv-for\s*=\s*["']\(?\s*(?P<of_vue>\w{1,60})[\w\s,)]{0,60}?\s(?:in|of)\s+(?P<list_of_vue>\w{1,60})"""
     r"""|\{#each\s+(?P<list>\w{1,60})\s+as\s+(?P<item>\w{1,60})"""
+    r"""|\b(?P<list_of_astro>\w{1,60})\.map\(\s{0,9}\(?\s{0,9}(?P<of_astro>\w{1,60})"""
 )
 _MAX_SCRIPTS: Final = 8
+# An address that is nothing but expressions of a template.
+_OF_VARIABLES: Final = re.compile(r"""src\s*=\s*["']?_{4,}["']?""", re.IGNORECASE)
 _UNKNOWN_HOST: Final = re.compile(r"//_{3,}")
 _CONTAINERS: Final = frozenset({"arrow_function", "function_expression", "object", "array"})
 _CALLS: Final = frozenset({"call_expression", "new_expression"})
+# Of Python: a form field, and the base class of a form.
+_FIELDS: Final = frozenset({"call", "identifier"})
 
 
 def loaded(source: Source, block: Block, node: SgNode, capture: str | None) -> tuple[Loaded, ...]:
@@ -74,6 +79,9 @@ def loaded(source: Source, block: Block, node: SgNode, capture: str | None) -> t
 
 
 def _loaded(source: Source, block: Block, node: SgNode, capture: str | None) -> Iterator[Loaded]:
+    if node.kind() in _FIELDS and (vendor := calls().of_field((node.field("function") or node).text()[:_LONGEST_NAME])):
+        yield Loaded(vendor, "")
+        return
     if node.kind() in _CALLS and (start := _started(source, node)):
         yield start
         return
@@ -81,8 +89,7 @@ def _loaded(source: Source, block: Block, node: SgNode, capture: str | None) -> 
     if place is None and capture == "URL":
         place = _sent(source, node) or _inserted(block, node)
     if place is None:
-        if element := calls().of_element(node.text()[:_LONGEST_TAG]):
-            yield Loaded(element, "")
+        yield from _of_element(node)
         return
     known = False
     in_markup = block.language not in SCRIPTS and place.kind() == "attribute"
@@ -93,20 +100,37 @@ def _loaded(source: Source, block: Block, node: SgNode, capture: str | None) -> 
             yield found
     # An address that is written out says more.
     written_out = "//" in place.text() and "___" not in place.text()
-    if in_markup and not known and not written_out and (element := calls().of_element(node.text()[:_LONGEST_TAG])):
-        yield Loaded(element, "")
+    if in_markup and not known and not written_out:
+        yield from _of_element(node)
+        if _OF_VARIABLES.fullmatch(place.text()) and (vendor := calls().of_variable(_original(source, block, place))):
+            yield Loaded(vendor, "")
+
+
+def _of_element(node: SgNode) -> Iterator[Loaded]:
+    if element := calls().of_element(node.text()[:_LONGEST_TAG]):
+        vendor, started = element
+        yield Loaded(vendor, "", started)
 
 
 def _of_template(source: Source, block: Block, attribute: SgNode) -> Iterator[str]:
     """Yields the address of a variable of the template that an attribute has as its value."""
-    if source.template is None or "___" not in attribute.text() or not source.template.addresses:
+    if source.template is None or not (source.template.addresses or source.given):
         return
-    span = attribute.range()
-    start, end = (source.template.origin(block.start + it.index) for it in (span.start, span.end))
-    for name in _WORD.findall(source.original[start : min(end, start + _LONGEST_ARGUMENTS)]):
+    for name in _WORD.findall(_original(source, block, attribute)):
+        if name in source.given:
+            yield source.given[name]
         for address in source.template.addresses.get(name.strip("$"), ()):
             # A host is a part of the address.
             yield address if "//" in address else _UNKNOWN_HOST.sub(f"//{address}", attribute.text())
+
+
+def _original(source: Source, block: Block, attribute: SgNode) -> str:
+    """Returns an attribute as the template has it, or an empty string if no expression is in it."""
+    if source.template is None or "___" not in attribute.text():
+        return ""
+    span = attribute.range()
+    start, end = (source.template.origin(block.start + it.index) for it in (span.start, span.end))
+    return source.original[start : min(end, start + _LONGEST_ARGUMENTS)]
 
 
 def _bound(source: Source, attribute: SgNode) -> Iterator[str]:
@@ -123,8 +147,8 @@ def _named(source: Source, written: str) -> Iterator[str]:
         yield source.given[written]
     if source.template is not None:
         yield from source.template.addresses.get(written, ())
-    holder, dot, member = written.partition(".")
-    listed = _list_of(source, holder) if dot and member != "value" else ""
+    holder, _, member = written.partition(".")
+    listed = _list_of(source, holder) if member != "value" else ""
     for script in source.blocks[:_MAX_SCRIPTS]:
         if script.language in SCRIPTS:
             inner = "" if member == "value" else member
@@ -134,9 +158,9 @@ def _named(source: Source, written: str) -> Iterator[str]:
 
 def _list_of(source: Source, item: str) -> str:
     """Returns the name of the list that the markup of a component goes through with a name, or an empty string."""
-    for loop in _LOOP.finditer(source.text):
-        if item in (loop["of_vue"], loop["item"]):
-            return loop["list_of_vue"] or loop["list"]
+    for loop in _LOOP.finditer(source.original):
+        if item in (loop["of_vue"], loop["item"], loop["of_astro"]):
+            return loop["list_of_vue"] or loop["list"] or loop["list_of_astro"]
     return ""
 
 

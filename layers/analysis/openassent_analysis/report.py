@@ -43,6 +43,10 @@ MAX_GATING_NAMES: Final = 20
 MAX_OWN_NAMES: Final = 20
 # The language of data files, which may have addresses of scripts.
 DATA: Final = "json"
+# The module of an address whose name shows that it is one, but not which file gives it.
+ANYWHERE: Final = "*"
+# Languages whose files hand on addresses by name, not by exports.
+WITHOUT_EXPORTS: Final = frozenset({"html", "python", "configuration"})
 # Addresses that one file takes from others, or gives to them.
 MAX_ADDRESSES: Final = 20
 # Names under which one file of server code hands on the visitor's choice.
@@ -134,12 +138,12 @@ class Ignore(NamedTuple):
 
 
 # Vendors whose tags all start with `gtag`, which each of their scripts defines.
-_GOOGLE_TAGS: Final = frozenset({"google-analytics", "google-ads", "google-tag-manager"})
+GOOGLE_TAGS: Final = frozenset({"google-analytics", "google-ads", "google-tag-manager"})
 
 
 def has_loader(vendor_id: str, loaded: AbstractSet[str]) -> bool:
     """Returns whether a start call of the vendor starts one of the loaded vendors."""
-    return vendor_id in loaded or (vendor_id in _GOOGLE_TAGS and not _GOOGLE_TAGS.isdisjoint(loaded))
+    return vendor_id in loaded or (vendor_id in GOOGLE_TAGS and not GOOGLE_TAGS.isdisjoint(loaded))
 
 
 @dataclass

@@ -19,14 +19,29 @@ _NAMES: Final = frozenset({
     "mkdocs.yml", "mkdocs.yaml", "hugo.toml", "hugo.yaml", "hugo.yml", "hugo.json", "config.toml", "config.yaml",
     "config.yml", "params.toml", "params.yaml", "params.yml", "antora-playbook.yml", "book.toml", "book.json",
     "_quarto.yml", "app.json", "angular.json", "docs.json", "mint.json", "services.toml", "CNAME", "system.yaml",
+    "settings_data.json", "_pkgdown.yml",
 })  # fmt: skip
 # Of Hugo, Jekyll, and Hexo. Other generators have templates of their own for these settings.
 _HAS_THEME: Final = re.compile(r"(?:^|/)(?:_config[\w.-]*|hugo|config|params)\.(?:ya?ml|toml|json)$")
-# Not those that only a developer's machine uses.
 _DRUPAL: Final = ".libraries.yml"
+# The exported configuration of Drupal's modules. The module's name leads to its settings.
+_DRUPAL_MODULE: Final = re.compile(
+    r"(google_analytics|google_tag|matomo|hotjar|captcha)\.(?:settings|container\.[\w.-]{1,80}|captcha_point\.[\w.-]{1,80})\.yml"
+)
+# Not those that only a developer's machine uses.
 _JEKYLL: Final = re.compile(r"_config(?:[._-](?!dev|local|test|staging)[\w-]{1,40})?\.ya?ml$")
-# Read as code, too.
-_IN_CODE: Final = ("conf.py", "pelicanconf.py", "publishconf.py", "config/environment.js")
+# Read as code, too: of Sphinx, Pelican, Ember, and VuePress.
+_IN_CODE: Final = (
+    "conf.py",
+    "pelicanconf.py",
+    "publishconf.py",
+    "config/environment.js",
+    ".vuepress/config.js",
+    ".vuepress/config.ts",
+)
+# Docusaurus 1, and its setting. Other sites have files of this name that their own code reads.
+_SITE_CONFIG: Final = "siteConfig.js"
+_OF_DOCUSAURUS: Final = re.compile(r"\bgaTrackingId\b")
 # Apps of Django that write the tags of the services whose settings have a value.
 _WRITES_TAGS: Final = re.compile(
     r"""["'](?:analytical|wagtail_?analytics|google_analytics|django_google_analytics)["']"""
@@ -45,6 +60,8 @@ _SCRIPTS: Final = re.compile(
     r"(?:^|[._-])(?:java)?(?:scripts?|js)(?:[._-]?(?:files?|urls?|src))?(?:\.https?)?$", re.IGNORECASE
 )
 _ADDRESS: Final = re.compile(r"(?:https?:)?//([\w.-]{4,200})(/[^\s\"':]{0,300})?")
+_ESCAPED: Final = re.compile(r"\\([\"/])")
+_SCRIPT_FILE: Final = re.compile(r"\.(?:js|php)(?:\?[^\s\"']{0,200})?$")
 _CONSENT: Final = re.compile(r"consent|cookie[_-]?(?:banner|law|notice|bot)|gdpr|klaro", re.IGNORECASE)
 _SWITCH: Final = re.compile(r"(?:enabled?|disabled?|active)$", re.IGNORECASE)
 
@@ -73,13 +90,20 @@ class Found(NamedTuple):
 
 def is_configuration(name: str) -> bool:
     """Returns whether a file of this name configures a site, and isn't code."""
-    return name in _NAMES or name.endswith(_DRUPAL) or _JEKYLL.match(name) is not None
+    return (
+        name in _NAMES
+        or name.endswith(_DRUPAL)
+        or _JEKYLL.match(name) is not None
+        or _DRUPAL_MODULE.fullmatch(name) is not None
+    )
 
 
 def configures(path: str, text: str) -> bool:
     """Returns whether a file is code that turns on trackers by its settings."""
     if f"/{path}".endswith(tuple(f"/{name}" for name in _IN_CODE)):
         return True
+    if path.endswith(_SITE_CONFIG):
+        return _OF_DOCUSAURUS.search(text) is not None
     return path.endswith(".py") and "settings" in path and _WRITES_TAGS.search(text) is not None
 
 
@@ -98,9 +122,12 @@ def names_site(path: str) -> bool:
     return _NAMES_SITE.search(path) is not None
 
 
-def trackers_of(text: str) -> list[Found]:
+def trackers_of(path: str, text: str) -> list[Found]:
     """Returns the trackers that a configuration turns on, each once, in the order of the text."""
-    known = list(settings_of(text))
+    module = _DRUPAL_MODULE.fullmatch(path.rpartition("/")[2])
+    known = list(settings_of(text, (module[1],) if module else ()))
+    themed = has_theme(path)
+    on = {it.path[:-1] for it in known if _SWITCH.fullmatch(it.path[-1].lower()) and not _is_off(it)}
     off = {setting.path[:-1] for setting in known if _is_off(setting)}
     if any(setting.path[:2] == ("extra", "consent") for setting in known):
         return []  # MkDocs Material waits for consent
@@ -115,28 +142,32 @@ def trackers_of(text: str) -> list[Found]:
             continue
         name = ".".join(setting.path)
         set_to = calls().of_setting(name, setting.value)
-        vendor = set_to or _of_script(name, setting.value)
+        vendor = set_to or _of_script(name, setting.value, switched_on=themed and setting.path[:-1] in on)
         if vendor is not None and vendor.id not in found:
-            by_theme = set_to is not None and setting.value not in calls().plugins
-            found[vendor.id] = Found(vendor, name, setting.start, setting.end, may_wait, by_theme)
+            by_itself = setting.value in calls().plugins if set_to else _SCRIPTS.search(name) is not None
+            found[vendor.id] = Found(vendor, name, setting.start, setting.end, may_wait, not by_itself)
     return list(found.values())
 
 
-def _of_script(name: str, value: str) -> Vendor | None:
-    """Returns the vendor of a script that the site's pages load, by its address: `extra_javascript` of MkDocs."""
-    address = _ADDRESS.match(value) if _SCRIPTS.search(name) else None
+def _of_script(name: str, value: str, *, switched_on: bool) -> Vendor | None:
+    """Returns the vendor of a script that the site's pages load, by its address: `extra_javascript` of MkDocs.
+
+    switched_on: whether the setting next to it turns on what a theme uses the address for, whatever its name.
+    """
+    address = _ADDRESS.match(value) if _SCRIPTS.search(name) or (switched_on and _SCRIPT_FILE.search(value)) else None
     vendor = catalogue().vendor_of(address[1], address[2] or "") if address else None
     return vendor if vendor and vendor.category not in NO_TRACKERS else None
 
 
 def _is_off(setting: Setting) -> bool:
     last = setting.path[-1].lower()
+    if last == "status":
+        return setting.value == "false"
     return bool(_SWITCH.fullmatch(last)) and (setting.value.lower() == "true") is last.startswith("disable")
 
 
-def settings_of(text: str) -> Iterator[Setting]:
+def settings_of(text: str, section: tuple[str, ...] = ()) -> Iterator[Setting]:
     """Yields the settings of a text that have a value. Ignores lines that are too long."""
-    section: tuple[str, ...] = ()
     opened: list[tuple[int, str]] = []
     start = count = 0
     for line in text.split("\n"):
@@ -172,9 +203,15 @@ def without_comments(text: str) -> str:
     return _COMMENTED.sub(lambda match: " " * len(match[0]), text)
 
 
+def without_escapes(text: str) -> str:
+    """Returns the text of JSON with the markup that its strings contain. Each line keeps its length."""
+    lines = (_ESCAPED.sub(r"\1", line.replace("\\n", "  ")).ljust(len(line)) for line in text.split("\n"))
+    return "\n".join(lines)
+
+
 def _value(written: str) -> str:
     value = written if _ADDRESS.match(written) else _COMMENT.sub("", written)
     value = value.strip().rstrip(",").strip()
     if value[:1] in {"[", "{"} and len(value) > 1:  # the first value of a list
         value = value[1:].split(",")[0].rstrip("]}").strip()
-    return value.strip("\"'`{[").strip()
+    return value.strip("\"'`{[(").strip()

@@ -24,6 +24,7 @@ _NUXT_2: Final = "nuxt 2"
 _LISTS: Final = "lists its plugins"
 _ASTRO: Final = "astro"
 _BUNDLED: Final = "bundled"
+_WORDPRESS: Final = "wordpress"
 
 _MAX_NAME: Final = 100
 # Begins a trait that names a theme.
@@ -53,6 +54,10 @@ _ENDING: Final = re.compile(r"(?:/index)?(?:\.[^/]{0,100})?$")
 _OWN_FOLDERS: Final = re.compile(r"\b(?:srcDir|publicDir|outDir|root)\b")
 _SERVED_BY_ASTRO: Final = ("public/", "src/pages/")
 _PAGES: Final = (".html", ".htm", ".xhtml")
+# A theme of WordPress serves only its templates, and only those of a theme of blocks are HTML.
+_FUNCTIONS: Final = re.compile(r"(?:^|/)functions\.php$")
+_OF_WORDPRESS: Final = re.compile(r"\badd_(?:action|filter|theme_support)\(")
+_OF_BLOCKS: Final = re.compile(r"(?:block-)?(?:templates|(?:template-)?parts)/[^/]+")
 
 _CONFIGURATION: Final = resource("queries")["site_configuration"]
 # Values that aren't written in the configuration itself.
@@ -90,7 +95,10 @@ class Sites:
         if _NUXT_2 in traits and _LISTS in traits and (plugin := _PLUGIN.fullmatch(inside)):
             unused = _ENDING.sub("", plugin[1]) not in traits
         else:
-            unused = _ASTRO in traits and inside.endswith(_PAGES) and not inside.startswith(_SERVED_BY_ASTRO)
+            unused = inside.endswith(_PAGES) and (
+                (_ASTRO in traits and not inside.startswith(_SERVED_BY_ASTRO))
+                or (_WORDPRESS in traits and not _OF_BLOCKS.fullmatch(inside))
+            )
         found = entries.runs(path)
         bundled = _BUNDLED in traits and found is Runs.PERHAPS and entries.is_script(path)
         return Runs.NEVER if unused or bundled else found
@@ -114,6 +122,8 @@ def traits_of(source: Source, limits: Limits) -> list[str]:
     """Returns the traits that a site's configuration shows for certain. Runs inside the sandbox."""
     if _ASTRO_CONFIG.search(source.path):
         return [] if _OWN_FOLDERS.search(source.text) else [_ASTRO]
+    if _FUNCTIONS.search(source.path):
+        return [_WORDPRESS] if _OF_WORDPRESS.search(source.original) else []
     if not _NUXT_CONFIG.search(source.path):
         return []
     check_depth(source.text, source.language, limits)

@@ -53,6 +53,7 @@ _HELD: Final = re.compile(
 _IMPORTED_PATH: Final = re.compile(r"[\w/-]+")
 _IDENTIFIER: Final = re.compile(r"[A-Za-z_$][\w$]*")
 _COMPONENT: Final = re.compile(r"<([A-Z]\w*+)")
+_TAG: Final = re.compile(r"<([A-Z]\w*+|[a-z]\w*+(?:-\w++)++)")
 _COMPONENTS: Final = (".vue", ".svelte")
 _MAX_COMPONENTS: Final = 200
 _NEW_LINE: Final = re.compile("\n")
@@ -110,6 +111,8 @@ class Source:
     def named(self) -> list[Vendor]:
         """The vendors that the file may load: by known addresses, by parts of them, or by calls."""
         found = [vendor for _, vendor in self.addresses]
+        if self._code is not self.text:
+            found.extend(vendor for _, vendor in self.catalogue.addresses_in(self._code))
         variables = self.template.addresses.values() if self.template else ()
         for address in (*self.given.values(), *chain.from_iterable(variables)):
             found.extend(vendor for _, vendor in self.catalogue.addresses_in(address))
@@ -118,6 +121,8 @@ class Source:
         if self.catalogue.may_name_host(self.vocabulary):
             found.extend(self.catalogue.named_in(self.text))
         found.extend(calls().places_in(self.vocabulary))
+        if self.template and ('src="___' in self.text or "src='___" in self.text):
+            found.extend(calls().named_by_variables(self.original.lower()))
         found.extend(shape.vendor for shape in self.calls)
         if any(mark in self.text for mark in TAGS_OF_ADS):
             found.append(self.catalogue.vendors["google-ads"])
@@ -244,7 +249,8 @@ class Source:
 
     def _components(self) -> Iterator[Block]:
         """Yields the components of known packages that the markup of a Vue or Svelte file contains."""
-        names = {found[1] for found in _COMPONENT.finditer(self.text)} & self.imported.keys()
+        written = {found[1] for found in _TAG.finditer(self.text)} if self.imported else ()
+        names = {tag: component for tag in written if (component := _component(tag)) in self.imported}
         if not names:
             return
         tags: Config = {
@@ -255,4 +261,9 @@ class Source:
         }
         for tag in self.main.root.find_all(tags)[:_MAX_COMPONENTS]:
             if name := tag.find({"rule": {"kind": "tag_name"}}):
-                yield Block("tsx", f"<{name.text()}/>", tag.range().start.index, self.main, tag)
+                yield Block("tsx", f"<{names[name.text()]}/>", tag.range().start.index, self.main, tag)
+
+
+def _component(tag: str) -> str:
+    """Returns the name that a component is imported by: Vue also shows it as `<vue-recaptcha>`."""
+    return "".join(part[:1].upper() + part[1:] for part in tag.split("-"))

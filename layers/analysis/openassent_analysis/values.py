@@ -29,6 +29,8 @@ _WRAPPERS: Final = frozenset({
     "parenthesized_expression", "as_expression", "satisfies_expression", "non_null_expression", "await_expression",
     "jsx_expression", "template_substitution", "expression_statement", "spread_element",
 })  # fmt: skip
+# The parts of an expression of which one is its value.
+_EITHER: Final = {"ternary_expression": ("consequence", "alternative"), "assignment_expression": ("right",)}
 _ESCAPE: Final = re.compile(r"\\(?:x([0-9a-fA-F]{2})|(.))", re.DOTALL)
 _PERCENT: Final = re.compile(r"%([2-7][0-9a-fA-F])")
 # Functions and methods that keep the host of their argument or receiver.
@@ -94,10 +96,10 @@ class _Folding:
         if kind in _WRAPPERS:
             inner = next((child for child in node.children() if child.is_named() and child.kind() != "comment"), None)
             return self.fold(inner, depth + 1) if inner else (UNKNOWN,)
-        if kind == "ternary_expression":
-            return self._either(node.field("consequence"), node.field("alternative"), depth=depth)
-        if kind == "assignment_expression":
-            return self._either(node.field("right"), depth=depth)
+        if kind == "array":  # each of them, as the loop over a list does
+            return self._either(*arguments_of(node)[:_MAX_ALTERNATIVES], depth=depth)
+        if kind in _EITHER:
+            return self._either(*map(node.field, _EITHER[kind]), depth=depth)
         if kind in {"identifier", "member_expression", "subscript_expression"}:
             return self._named(node, depth)
         if kind in {"call_expression", "new_expression"}:
@@ -206,7 +208,10 @@ class _Folding:
         # for (const name in attributes) script.setAttribute(name, attributes[name])
         all_members = node.kind() == "subscript_expression" and name.kind() == "identifier" and _looped(name)
         member = _ADDRESS if all_members else name.text().strip("\"'")
-        return self._either(*members_of(known, member), depth=depth)
+        found: list[SgNode | None] = list(members_of(known, member))
+        if not found and not all_members and node.kind() == "subscript_expression" and name.kind() == "identifier":
+            found = [pair.field("value") for holder in known for pair in _pairs(holder)]  # addresses[name]
+        return self._either(*found, depth=depth)
 
     def _own(self, name: str) -> list[SgNode]:
         """Returns what a component computes for a name, or the default of its property."""
@@ -226,7 +231,7 @@ class _Folding:
     def _listed(self, array: SgNode | None) -> list[SgNode]:
         """Returns the elements of an array literal, or of a constant that is one."""
         if array is not None and array.kind() == "identifier":
-            array = next(iter(self._block.constants.get(array.text()[:200], ())), None)
+            array = next(map(_unwrapped, self._block.constants.get(array.text()[:200], ())), None)
         return arguments_of(array) if array is not None and array.kind() == "array" else []
 
 
@@ -261,10 +266,15 @@ def _unwrapped(node: SgNode) -> SgNode:
         node = inner
 
 
+def _pairs(node: SgNode) -> list[SgNode]:
+    """Returns the first properties of an object literal."""
+    node = _unwrapped(node)
+    return node.children()[:200] if node.kind() == "object" else []
+
+
 def _property(node: SgNode, name: str) -> SgNode | None:
     """Returns the value of a property of an object literal, or None."""
-    node = _unwrapped(node)
-    for pair in node.children()[:200] if node.kind() == "object" else ():
+    for pair in _pairs(node):
         key = pair.field("key")
         if key is not None and key.text().strip("'\"") == name:
             return pair.field("value")

@@ -25,69 +25,58 @@ def lock_file(**versions):
     )
 
 
-class TestLibraries:
-    def test_an_upgrade_is_one_finding_in_a_workspace(self):
-        assert rule_ids({
+LOCK = "".join(f'"{name}@^1.0.0":\n  version "1.{n}.0"\n\n' for n, name in enumerate(("@c15t/nextjs", "@c15t/react")))
+CDN = '<script src="https://cdn.jsdelivr.net/npm/vanilla-cookieconsent@2.8.0/dist/cookieconsent.js"></script>'
+PIXEL = """
+<script>!function(f,b,e,v){var t=b.createElement(e);t.src=v;b.head.append(t)}(window,document,'script',
+'https://connect.facebook.net/en_US/fbevents.js'); fbq('init', '1'); fbq('track', 'PageView');</script>
+<noscript><img height="1" width="1" src="https://www.facebook.com/tr?id=1&ev=PageView"></noscript>
+"""
+CONSENT = {"src/consent.js": "export const useConsent = () => CookieConsent.run({});"}
+POSTHOG = "import posthog from 'posthog-js';\nposthog.init('phc_1');\nsetTimeout(() => posthog.init('phc_1'));\n"
+ALL = "gtag('event', 'join', { email: user.email, phone: user.phone, password: form.password });\n"
+TWO = "gtag('event', 'join', { email: user.email });\ngtag('event', 'buy', { email: user.email });\n"
+# Files, and the rule and the path of each finding.
+FINDINGS = {
+    "an upgrade in a workspace": (
+        {
             "package.json": manifest({"vue": "3.5.0"}),
             "apps/shop/package.json": manifest(OLD),
             "apps/blog/package.json": manifest(OLD),
             "package-lock.json": lock_file(**{"vanilla-cookieconsent": "2.8.9"}),
             "yarn.lock": "".join(f'vanilla-cookieconsent@^2.{n}.0:\n  version "2.{n}.1"\n\n' for n in (8, 9)),
-        }) == [("consent-library-outdated", "apps/blog/package.json")]  # fmt: skip
+        },
+        [("consent-library-outdated", "apps/blog/package.json")],
+    ),
+    "packages of one product": (
+        {"yarn.lock": f'{LOCK}c15t@^1.0.0:\n  version "1.0.0"\n'},
+        [("consent-library-outdated-in-lock-file", "yarn.lock")],
+    ),
+    "a library by its address": ({"index.html": CDN}, [("consent-script-outdated", "index.html")]),
+    "a library by its address and in a manifest": (
+        {"index.html": CDN, "web/package.json": manifest(OLD)}, [("consent-library-outdated", "web/package.json")],
+    ),
+    "two libraries": (
+        {"package.json": manifest({**OLD, "tarteaucitronjs": "1.9.0"})},
+        [("consent-library-outdated", "package.json")] * 2,
+    ),
+    "a tag, its start, and its picture": ({"index.html": PIXEL, **CONSENT}, [("marketing-pixel-loaded", "index.html")]),
+    "two starts of a package": ({"src/a.js": POSTHOG, **CONSENT}, [("analytics-sdk-started", "src/a.js")]),
+    "an event with several personal fields": ({"src/a.js": ALL}, [("sensitive-data-in-event", "src/a.js")]),
+    "two events": ({"src/a.js": TWO}, [("personal-data-in-event", "src/a.js")] * 2),
+}  # fmt: skip
 
-    def test_packages_of_one_product_are_upgraded_together(self):
-        lock = "".join(
-            f'"{name}@^1.0.0":\n  version "1.{n}.0"\n\n' for n, name in enumerate(("@c15t/nextjs", "@c15t/react"))
-        )
-        assert rule_ids({"yarn.lock": f'{lock}c15t@^1.0.0:\n  version "1.0.0"\n'}) == [
-            ("consent-library-outdated-in-lock-file", "yarn.lock"),
-        ]
 
-    def test_a_library_by_its_address_and_in_a_manifest_is_one_finding(self):
-        page = '<script src="https://cdn.jsdelivr.net/npm/vanilla-cookieconsent@2.8.0/dist/cookieconsent.js"></script>'
-        assert rule_ids({"index.html": page}) == [("consent-script-outdated", "index.html")]
-        assert rule_ids({"index.html": page, "web/package.json": manifest(OLD)}) == [
-            ("consent-library-outdated", "web/package.json"),
-        ]
-
-    def test_two_libraries_are_two_findings(self):
-        assert rule_ids({"package.json": manifest({**OLD, "tarteaucitronjs": "1.9.0"})}) == [
-            ("consent-library-outdated", "package.json"), ("consent-library-outdated", "package.json"),
-        ]  # fmt: skip
+@each("name", FINDINGS)
+def test_a_fact_is_one_finding(name):
+    files, expected = FINDINGS[name]
+    assert rule_ids(files) == expected
 
 
 def test_a_manifests_package_is_located_after_its_name_as_text():
     text = '{"keywords": ["cookieconsent"], "dependencies": {"cookieconsent" : "3.0.0"}}'
     (pinned,) = read_manifest(text)
     assert text[pinned.start : pinned.end] == '"cookieconsent" : "3.0.0"'
-
-
-class TestTrackers:
-    def test_a_tag_its_start_its_package_and_its_picture_are_one_finding(self):
-        page = """
-        <script>!function(f,b,e,v){var t=b.createElement(e);t.src=v;b.head.append(t)}(window,document,'script',
-        'https://connect.facebook.net/en_US/fbevents.js'); fbq('init', '1'); fbq('track', 'PageView');</script>
-        <noscript><img height="1" width="1" src="https://www.facebook.com/tr?id=1&ev=PageView"></noscript>
-        """
-        code = "import posthog from 'posthog-js';\nposthog.init('phc_1');\nsetTimeout(() => posthog.init('phc_1'));\n"
-        assert rule_ids(
-            {"index.html": page, "src/consent.js": "export const useConsent = () => CookieConsent.run({});"}
-        ) == [
-            ("marketing-pixel-loaded", "index.html"),
-        ]
-        assert [found for found in rule_ids({"src/a.js": code}) if found[0] != "consent-manager-missing"] == [
-            ("analytics-sdk-started", "src/a.js"),
-        ]
-
-
-class TestPersonalData:
-    def test_an_event_with_several_personal_fields_is_one_finding(self):
-        code = "gtag('event', 'join', { email: user.email, phone: user.phone, password: form.password });\n"
-        assert rule_ids({"src/a.js": code}) == [("sensitive-data-in-event", "src/a.js")]
-
-    def test_two_events_are_two_findings(self):
-        code = "gtag('event', 'join', { email: user.email });\ngtag('event', 'buy', { email: user.email });\n"
-        assert rule_ids({"src/a.js": code}) == [("personal-data-in-event", "src/a.js")] * 2
 
 
 LOAD = "const s = document.createElement('script'); s.src = 'https://static.hotjar.com/c/hotjar-1.js';"

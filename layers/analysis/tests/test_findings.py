@@ -34,6 +34,8 @@ class TestLocation:
         place = findings("index.html", code)[0].location
         assert (place.start_line, place.start_column) == (4, 3)
         assert place.snippet == "gtag('event', 'a', { email: user.email });"
+        place = findings("index.html", code.replace("\r\n", "\r"))[0].location
+        assert (place.start_line, place.end_line) == (1, 1)
 
     def test_a_script_in_jsx_is_located_in_the_file(self):
         code = "export default () => <Script>{`\n  const a = ${b};\n  document.cookie = 'visitor_id=1';`}</Script>"

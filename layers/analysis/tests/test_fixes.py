@@ -1,7 +1,7 @@
 """Fixes fit their project, and after their edits the file parses and the finding is gone."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -27,9 +27,9 @@ class Case(NamedTuple):
     before: str
     after: str
     files: Mapping[str, str]
-    new: str
-    says: list[str]
-    code: str
+    new: str = ""
+    says: Sequence[str] = ()
+    code: str = ""
 
 
 def cases() -> Iterator[Case]:
@@ -40,17 +40,8 @@ def cases() -> Iterator[Case]:
         for name in it["in"]:
             files = {**WRITTEN["setups"][name], it["path"]: before}
             named = f"{it['name']}, {name}, {it['path']}"
-            yield Case(
-                named,
-                it["vendor"],
-                it["path"],
-                before,
-                after,
-                files,
-                it.get("new", ""),
-                it.get("says", []),
-                it.get("code", ""),
-            )
+            said = {key: it[key] for key in ("new", "says", "code") if key in it}
+            yield Case(named, it["vendor"], it["path"], before, after, files, **said)
 
 
 CASES = [*cases()]

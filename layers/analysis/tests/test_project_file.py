@@ -82,26 +82,23 @@ class TestReading:
 
 
 class TestScanning:
-    def test_a_rule_that_is_off_suppresses_its_findings(self, tmp_path):
-        found = scan(tmp_path, {"a.html": _HOTJAR}, "severity: {session-replay-loaded: off}")
-        assert not found.findings
-        assert [(it.finding.rule_id, it.suppression.kind) for it in found.suppressed] == [
-            ("session-replay-loaded", "rule")
-        ]
-
-    def test_a_severity_changes_the_priority(self, tmp_path):
-        found = scan(tmp_path, {"a.html": _HOTJAR}, "severity: {session-replay-loaded: low}")
-        assert {it.rule_id: (it.severity, it.priority) for it in found.findings}["session-replay-loaded"] == (
-            "low",
-            "P3",
-        )
-
-    def test_an_accepted_vendor_suppresses_its_loads_and_no_others(self, tmp_path):
+    @pytest.mark.parametrize(
+        ("settings", "found", "suppressed"),
+        [
+            ("severity: {session-replay-loaded: off}", {("b.html", "P1")}, [("rule", "The rule is off.")]),
+            ("severity: {session-replay-loaded: low}", {("a.html", "P3"), ("b.html", "P1")}, []),
+            ("accept: [{vendor: hotjar, reason: See DPO-12}]", {("b.html", "P1")}, [("vendor", "See DPO-12")]),
+        ],
+        ids=["a rule that is off", "a severity", "an accepted vendor"],
+    )
+    def test_settings_suppress_findings_of_a_rule_or_a_vendor_alone_or_change_their_priority(
+        self, tmp_path, settings, found, suppressed
+    ):
         files = {"a.html": _HOTJAR, "b.html": "<script src='https://www.google-analytics.com/a.js'></script>"}
-        found = scan(tmp_path, files, "accept: [{vendor: hotjar, reason: 'See DPO-12'}]")
-        assert {it.location.path for it in found.findings} == {"b.html"}
-        [suppressed] = found.suppressed
-        assert (suppressed.finding.vendor_id, suppressed.suppression) == ("hotjar", ("vendor", "See DPO-12"))
+        done = scan(tmp_path, {**files, "consent.js": "CookieConsent.run({});"}, settings)
+        assert {(it.location.path, it.priority) for it in done.findings} == found
+        assert [it.suppression for it in done.suppressed] == suppressed
+        assert {it.finding.vendor_id for it in done.suppressed} <= {"hotjar"}
 
     def test_a_vendor_of_ones_own_is_found_by_its_domain_and_package(self, tmp_path):
         files = {"a.html": _OWN, "b.js": "import m from 'acme-metrics-js'; m.init('a')"}

@@ -7,10 +7,10 @@ import pytest
 import yaml
 
 from analysis_testing.in_process import analyze_files, analyze_folder
-from openassent_analysis.catalogue import catalogue
+from openassent_analysis.catalogue import CALLS, catalogue
 from openassent_analysis.entries import Runs, runs
 from openassent_analysis.files import reason_to_skip
-from openassent_analysis.reading import alternatives, resource
+from openassent_analysis.reading import alternatives, load_yaml, resource
 from openassent_analysis.unknown import is_known_tag, unknown_host
 from tests.support.each import each
 
@@ -219,3 +219,60 @@ class TestBanner:
     def test_a_short_file_is_not_a_copy(self):
         banner = "/**\n * Photo Gallery v2.3.4\n * Copyright 2013 Someone Else\n */"
         assert skipped("js/photo.gallery.js", banner, PLAYER) == {}
+
+
+CALLS_OF_VENDORS = load_yaml(CALLS)
+
+
+def loaded_by(path, text):
+    """Returns the vendors that a file loads."""
+    return {
+        vendor_id for finding in analyze_files([(path, text.encode())]).findings for vendor_id in finding.vendor_ids
+    }
+
+
+@each("vendor, name", [(vendor, name) for vendor, names in CALLS_OF_VENDORS["fields"].items() for name in names])
+def test_a_field_of_a_form_writes_a_vendors_script(vendor, name):
+    form = f"class F({name}):\n    pass\n" if name.startswith("Wagtail") else f"class F(Form):\n    a = {name}()\n"
+    assert loaded_by("a/forms.py", form) == {vendor}
+    assert loaded_by("a/forms.py", form.replace(name, "CharField")) == set()
+
+
+@each("vendor, word", [(vendor, word) for vendor, words in CALLS_OF_VENDORS["variables"].items() for word in words])
+def test_a_variable_with_a_vendors_name_has_its_scripts_address(vendor, word):
+    assert loaded_by("a.html", f'<script src="{{{{ site.{word}_url }}}}"></script>') == {vendor}
+    assert loaded_by("a.html", f'<script src="{{{{ site.x{word} }}}}"></script>') == set()
+
+
+ELEMENTS = [entry for entry in CALLS_OF_VENDORS["elements"] if "words" not in entry or entry.get("started")]
+
+
+@each("element", [entry for entry in ELEMENTS if not entry["tag"].startswith("amp-")])
+def test_an_element_loads_a_vendor(element):
+    attributes = f'class="{element["words"][0]}"' if "words" in element else 'src="a"'
+    assert loaded_by("a.html", f"<{element['tag']} {attributes}></{element['tag']}>") == {element["vendor"]}
+    assert loaded_by("a.html", f"<x-{element['tag']} {attributes.replace('g-', 'x')}></x-{element['tag']}>") == set()
+
+
+HELPERS = {
+    "googletagmanager": "resources/views/a.blade.php: @include('googletagmanager::head')",
+    "google_tag_manager": "a.twig: {{ google_tag_manager_head() }}",
+    "matomo": "a.twig: {{ piwik_code() }}",
+    "external_video_tag": "a.liquid: {{ media | external_video_tag }}",
+    "recaptcha_tags": "a.erb: <%= recaptcha_tags %>",
+    "recaptcha_v3": "a.erb: <%= recaptcha_v3(action: 'a') %>",
+    "invisible_recaptcha": "a.erb: <%= invisible_recaptcha_tags %>",
+    "NoCaptcha": "a.blade.php: {!! NoCaptcha::display() !!}",
+    "app": "a.blade.php: {!! app('captcha')->display() !!}",
+    "RecaptchaV3": "a.blade.php: {!! RecaptchaV3::field('a') !!}",
+    "htmlScriptTagJsApi": "a.blade.php: {!! htmlScriptTagJsApi() !!}",
+    "Type::class": "src/Form/A.php: <?php $builder->add('a', Recaptcha3Type::class);",
+}
+
+
+@each("name", [line for helper in resource("template-languages")["helpers"] for line in helper["names"].splitlines()])
+def test_a_helper_writes_a_vendors_element(name):
+    path, _, text = next(written for word, written in HELPERS.items() if word in name).partition(": ")
+    assert re.search(name, text)
+    assert loaded_by(path, text)
+    assert not loaded_by(path, re.sub(r"(?i)captcha|matomo|piwik|manager|external|JsApi", "x", text))

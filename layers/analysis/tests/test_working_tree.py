@@ -147,12 +147,6 @@ class TestScan:
         scan(tmp_path, on_progress=lambda done, total: seen.append((done, total)), workers=1)
         assert seen == [*((number, 41) for number in range(1, 42)), (41, 41)]
 
-    def test_skipped_files_have_a_reason(self, tmp_path):
-        write(tmp_path, {"a.js": COOKIE, "b.min.js": COOKIE, "c.js": "a" * 600_000, "vendor/d.js": COOKIE})
-        result = scan(tmp_path)
-        assert result.analysis.skipped == {"minified": 1, "too large": 1, "vendored": 1}
-        assert result.analysis.skipped_examples["minified"] == ["b.min.js"]
-
     def test_a_path_that_isnt_a_folder_is_refused(self, tmp_path):
         with pytest.raises(NotADirectoryError):
             scan(tmp_path / "nothing")
@@ -162,28 +156,16 @@ class TestBaseline:
     def baseline_of(self, root: Path) -> list[dict]:
         return [it.as_dict() for it in scan(root).findings]
 
-    def test_only_findings_that_the_baseline_lacks_are_new(self, tmp_path):
-        write(tmp_path, {"a.js": COOKIE})
+    def test_a_finding_is_new_or_known_also_in_a_renamed_file_or_fixed_if_its_file_was_analyzed(self, tmp_path):
+        write(tmp_path, {"same.js": COOKIE, "fixed.js": COOKIE, "large.js": COOKIE, "old.html": TRACKER + BANNER})
         baseline = read_baseline(self.baseline_of(tmp_path))
-        write(tmp_path, {"b.js": "localStorage.setItem('visitor_id', crypto.randomUUID());\n"})
+        (tmp_path / "old.html").rename(tmp_path / "renamed.html")
+        added = "localStorage.setItem('visitor_id', crypto.randomUUID());\n"
+        write(tmp_path, {"new.js": added, "fixed.js": "const fixed = 1;\n", "large.js": "a" * 600_000})
         found = compare(scan(tmp_path), baseline)
-        assert [it.finding.location.path for it in found.new] == ["b.js"]
-        assert [it.finding.location.path for it in found.known] == ["a.js"]
-        assert found.fixed == ()
-
-    def test_a_finding_in_a_renamed_file_isnt_new(self, tmp_path):
-        write(tmp_path, {"a.js": COOKIE})
-        baseline = read_baseline(self.baseline_of(tmp_path))
-        (tmp_path / "a.js").rename(tmp_path / "renamed.js")
-        found = compare(scan(tmp_path), baseline)
-        assert found.new == found.fixed == ()
-        assert [it.finding.location.path for it in found.known] == ["renamed.js"]
-
-    def test_a_finding_that_is_gone_is_fixed_unless_its_file_wasnt_analyzed(self, tmp_path):
-        write(tmp_path, {"a.js": COOKIE, "b.js": COOKIE})
-        baseline = read_baseline(self.baseline_of(tmp_path))
-        write(tmp_path, {"a.js": "const fixed = 1;\n", "b.js": "a" * 600_000})
-        assert [it.path for it in compare(scan(tmp_path), baseline).fixed] == ["a.js"]
+        assert [it.finding.location.path for it in found.new] == ["new.js"]
+        assert {it.finding.location.path for it in found.known} == {"same.js", "renamed.html"}
+        assert [it.path for it in found.fixed] == ["fixed.js"]
 
     def test_a_scan_of_some_files_compares_all_of_them(self, tmp_path):
         write(tmp_path, {"a.js": COOKIE, "b.js": COOKIE})

@@ -8,7 +8,7 @@ import pytest
 from controlplane.api_keys import store as api_keys
 from controlplane.billing import store as billing
 from controlplane.organizations import store as organizations
-from controlplane.platform.core import ids, keyring, tokens
+from controlplane.platform.core import ids, tokens
 from controlplane.platform.core.scopes import API_KEY_SCOPES
 from controlplane.platform.table import keys
 from controlplane.platform.table.table import Delete, table
@@ -23,30 +23,20 @@ from tests.support.world import UNLIMITED, table_dump
 
 SECRET = re.compile(r"assent_[0-9A-Za-z]{36}")
 LIMITS = {
-    "scopes": ["projects.read", "inbox.read"],
-    "allowedIps": ["198.51.100.0/24", "2001:db8::/32"],
-    "expiresAt": "2026-03-04T06:00:00Z",
+    "scopes": ["billing.read", "inbox.read"],
+    "allowedIps": ["10.0.0.0/8", "2001:db8::/32"],
+    "expiresAt": "2026-04-01T00:00:00.000Z",
 }
 # Fields, and the path and code of their problem.
 INVALID = [
-    ({"name": ""}, "name", "string_too_short"),
-    ({"name": "   "}, "name", "string_too_short"),
     ({"name": "n" * 101}, "name", "string_too_long"),
-    ({"name": None}, "name", "string_type"),
-    ({"name": 5}, "name", "string_type"),
-    ({"scopes": []}, "scopes", "too_short"),
     ({"scopes": ["members.read"]}, "scopes 0", "literal_error"),
-    ({"projectIds": []}, "projectIds", "too_short"),
     ({"projectIds": ["prj_x"]}, "projectIds 0", "unknown_project"),
     ({"projectIds": ["prj_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"]}, "projectIds 0", "unknown_project"),
-    ({"projectIds": ["prj_x"] * 21}, "projectIds", "too_long"),
-    ({"allowedIps": []}, "allowedIps", "too_short"),
     ({"allowedIps": ["10.0.0.0/8", "10.0.0.0/255.0.0.0"]}, "allowedIps 1", "invalid_network"),
     ({"allowedIps": ["10.0.0.1/8"]}, "allowedIps 0", "host_bits"),
-    ({"allowedIps": ["10.0.0.1"] * 21}, "allowedIps", "too_long"),
     ({"expiresAt": "2026-03-04T05:06:07Z"}, "expiresAt", "in_the_past"),
     ({"expiresAt": "tomorrow"}, "expiresAt", "invalid_time"),
-    ({"description": "x" * 513}, "description", "string_too_long"),
 ]
 
 
@@ -104,14 +94,9 @@ def test_a_key_and_its_lists_show_the_limits_and_one_without_is_stored_as_it_alw
     names = {"pk", "sk", "keyId", "organizationId", "slug", "name", "plan", "createdBy", "rateLimit"}
     assert {*stored_secret(made)} == names | {"win", "hits", "usedHour"}
     acme.delete(made)
-    limited = acme.create(**LIMITS, description="For releases.")
-    expected = {
-        **LIMITS,
-        "description": "For releases.",
-        "scopes": ["inbox.read", "projects.read"],
-        "projectIds": None,
-        "expiresAt": "2026-03-04T06:00:00.000Z",
-    }
+    sent = {"scopes": ["inbox.read", "billing.read"], "expiresAt": "2026-04-01T00:00:00Z"}
+    limited = acme.create(**LIMITS | sent, description="For releases.")
+    expected = {**LIMITS, "description": "For releases.", "projectIds": None}
     for shown in (limited, *acme.listed(), acme.get(limited)):
         assert {name: shown[name] for name in expected} == expected
     # The table would delete the key after that time.
@@ -124,46 +109,18 @@ def test_an_invalid_field_is_named_and_nothing_is_written(body, path, code, acme
     assert acme.count() == (0, 0)
 
 
-def test_a_repeated_project_counts_once_and_an_unknown_one_has_its_place(acme, world):
-    own = world.connected_repository(acme.company).links[0].project_id
-    assert acme.create(projectIds=[own, own])["projectIds"] == [own]
-    assert problems(acme.post(projectIds=[own, own, "prj_x"])) == [(["projectIds", "2"], "unknown_project")]
-
-
-def test_an_unknown_organization_gets_no_key_and_a_retry_must_repeat_the_given_fields(world):
+def test_an_unknown_organization_gets_no_key(world):
     with pytest.raises(organizations.UnknownOrganization):
         api_keys.create_key("org_0000000000000000", "deploy", world.person().user_id, "test")
 
 
-PATH, EARLIER_PATH = "/v1/api-keys", "/v1/auth/keys"
+PATH = "/v1/api-keys"
 
 
-@pytest.mark.parametrize(("path", "other"), [(PATH, EARLIER_PATH), (EARLIER_PATH, PATH)])
-def test_paging_returns_each_key_of_the_organization_once_newest_first(path, other, acme, now):
-    second = Organization(acme.api, acme.world, owner=acme.owner)
-    second.create(name="theirs")
-    for number in range(5):
-        acme.create(name=f"key {number}")
-        now.advance(1)
-    page = f"{path}?organizationId={acme.id}&limit=2"
-    reply = acme.api.get(page, acme.token)
-    cursor, names = reply.body["pagination"]["nextCursor"], [key["name"] for key in reply.data]
-    for refusing in (f"{other}?organizationId={acme.id}", f"{path}?organizationId={second.id}"):
-        assert problems(acme.api.get(f"{refusing}&cursor={cursor}", acme.token))[0][0] == ["cursor"]
-    while next_cursor := reply.body["pagination"]["nextCursor"]:
-        assert len(reply.data) == 2
-        reply = acme.api.get(f"{page}&cursor={next_cursor}", acme.token)
-        names += [key["name"] for key in reply.data]
-    assert names == [f"key {number}" for number in (4, 3, 2, 1, 0)]
-
-
-def test_a_cursor_issued_before_the_paths_had_separate_cursors_still_works(acme):
+def test_a_key_says_whether_an_operator_made_it(acme):
     acme.create()
     api_keys.create_key(acme.id, "ops", "operator", "ops")
-    position = api_keys.list_keys(acme.id, 1, None).next_sk
-    cursor = keyring.seal_cursor(("listApiKeys", acme.id), position)
-    assert len(acme.api.get(f"{PATH}?cursor={cursor}", acme.owner.token).data) == 1
-    assert {key["meta"]["createdFrom"] for key in acme.listed()} == {"api", "ops"}
+    assert {key["name"]: key["meta"]["createdFrom"] for key in acme.listed()} == {"deploy": "api", "ops": "ops"}
 
 
 def test_a_member_and_a_key_read_the_keys_of_their_organization(acme, api, world):
@@ -184,16 +141,9 @@ def test_last_use_is_accurate_to_the_hour(acme, now):
     assert acme.update(key, name="x").data["lastUsedAt"] == uses[-1]
 
 
-OWN_LIMITS = {
-    "scopes": ["billing.read", "inbox.read"],
-    "allowedIps": ["10.0.0.0/8", "2001:db8::/32"],
-    "expiresAt": "2026-04-01T00:00:00.000Z",
-}
-
-
 @pytest.fixture
 def key(acme):
-    return acme.create(**OWN_LIMITS, description="Old")
+    return acme.create(**LIMITS, description="Old")
 
 
 def test_names_and_descriptions_change_freely(acme, key):
@@ -217,8 +167,8 @@ def test_names_and_descriptions_change_freely(acme, key):
     ],
 )
 def test_limits_can_be_made_stricter(stricter, acme):
-    changed = acme.update(acme.create(**OWN_LIMITS), **stricter).data
-    assert {name: changed[name] for name in OWN_LIMITS} == {**OWN_LIMITS, **stricter}
+    changed = acme.update(acme.create(**LIMITS), **stricter).data
+    assert {name: changed[name] for name in LIMITS} == {**LIMITS, **stricter}
 
 
 @each(
@@ -238,9 +188,11 @@ def test_a_change_that_widens_names_the_field_and_changes_nothing(wider, field, 
     assert acme.listed() == before
 
 
-def test_projects_can_only_be_removed(acme, world):
+def test_a_repeated_project_counts_once_and_projects_can_only_be_removed(acme, world):
     first, second = (world.connected_repository(acme.company).links[0].project_id for _ in range(2))
-    key = acme.create(projectIds=[first, second])
+    assert problems(acme.post(projectIds=[first, first, "prj_x"])) == [(["projectIds", "2"], "unknown_project")]
+    key = acme.create(projectIds=[first, first, second])
+    assert key["projectIds"] == [first, second]
     for _ in range(2):
         assert acme.update(key, projectIds=[second]).data["projectIds"] == [second]
     assert problems(acme.update(key, projectIds=[first, second])) == [(["projectIds"], "widens")]
@@ -250,10 +202,7 @@ def test_projects_can_only_be_removed(acme, world):
     ("body", "path", "code"),
     [
         ({}, [], "empty"),
-        ({"name": ""}, ["name"], "string_too_short"),
-        ({"name": None}, ["name"], "string_type"),
         ({"expiresAt": "2026-03-04T05:06:07Z"}, ["expiresAt"], "in_the_past"),
-        ({"scopes": []}, ["scopes"], "too_short"),
         ({"key": "x"}, ["key"], "extra_forbidden"),
     ],
 )
@@ -265,7 +214,7 @@ def test_added_limits_apply_to_the_next_request(acme):
     key = acme.create()
     api, secret = acme.api, key["key"]
     assert api.get("/v1/billing", secret).status == 200
-    assert acme.update(key, **{**OWN_LIMITS, "scopes": ["inbox.read"]}).status == 200
+    assert acme.update(key, **{**LIMITS, "scopes": ["inbox.read"]}).status == 200
     assert api.get("/v1/billing", secret).code == "FORBIDDEN"
     api.source_ip = "10.0.0.1"
     assert api.get("/v1/billing", secret).code == "INSUFFICIENT_SCOPE"
@@ -290,13 +239,9 @@ def test_the_secret_is_rejected_immediately_and_no_item_of_the_key_remains(acme)
     # The sweep still has to send the event of its creation.
     left = [it for it in table_dump() if not it["pk"]["S"].startswith((keys.LOG_PREFIX, "OUTBOX#"))]
     assert key["keyId"] not in str(left)
-    for it in (key, {"keyId": "x"}, {"keyId": "key_x"}, {"keyId": "prj" + key["keyId"][3:]}):
-        for missing in (acme.delete(it), acme.roll(it), acme.update(it, name="x")):
-            assert (missing.status, missing.code) == (404, "NOT_FOUND")
+    for missing in (acme.delete(key), acme.roll(key), acme.update(key, name="x")):
+        assert (missing.status, missing.code) == (404, "NOT_FOUND")
     assert acme.count() == (1, 1)
-
-
-RATES = [("starter", 600), ("pro", 1500), ("enterprise", 3000)]
 
 
 def rate_of(api: Api, key: Key) -> tuple[str, str]:
@@ -305,15 +250,10 @@ def rate_of(api: Api, key: Key) -> tuple[str, str]:
     return headers["x-ratelimit-limit"], headers["x-ratelimit-remaining"]
 
 
-@pytest.mark.parametrize(("plan", "rate"), RATES)
-def test_the_plan_sets_the_rate_limit(plan, rate, api, world):
-    key = Organization(api, world, plan).create()
-    assert (key["rateLimit"], rate_of(api, key)) == (rate, (str(rate), str(rate - 1)))
-
-
 def test_a_key_keeps_its_limit_and_its_window_and_a_new_or_rolled_one_has_those_of_the_current_plan(api, world):
     acme = Organization(api, world, "starter")
     key = acme.create()
+    assert key["rateLimit"] == 600
     for plan, remaining in (("pro", "599"), ("starter", "598"), ("enterprise", "597")):
         billing.change_plan(acme.id, plan)
         assert rate_of(api, key) == ("600", remaining)

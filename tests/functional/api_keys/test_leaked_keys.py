@@ -271,7 +271,6 @@ def test_github_is_asked_once_a_minute_while_it_never_answered(scanner, now):
 @each(
     "faults",
     [
-        [Fault(), Fault()],
         [Fault(200, content={})],
         [Fault(200, content={"public_keys": [{"key_identifier": "1", "key": "x"}]})],
         [Fault(200, content={"public_keys": [{"key_identifier": "1", "key": None}]})],

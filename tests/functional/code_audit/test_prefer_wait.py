@@ -15,7 +15,7 @@ from controlplane.scans import execution, failures, reads, requests
 from controlplane.scans.items import Failure
 from tests.functional.code_audit.conftest import KEY, AtOnce
 from tests.support.audits import end_scan
-from tests.support.recorded import recorded_calls
+from tests.support.calls import recorded_calls
 from tests.support.table import PREPARED
 
 LEFT_ALONE = [
@@ -140,7 +140,8 @@ def test_a_start_returns_the_request_if_the_scan_does_not_exist_in_time(acme, sq
     reply, applied = start(acme, "wait=8", repository, **KEY)
     assert (reply.data["status"], applied, sum(pauses)) == ("starting", "wait=8", 8)
     again, _ = start(acme, "wait=1", repository, **KEY)
-    assert (again.data, again.headers["idempotency-replayed"]) == (reply.data, "true")
+    assert (again.data, again.headers["retry-after"]) == (reply.data, "2")
+    assert again.headers["idempotency-replayed"] == "true"
 
 
 def test_a_start_returns_the_request_as_soon_as_it_has_failed(acme, sqs, pausing):

@@ -10,7 +10,6 @@ from tests.functional.code_audit.conftest import ISSUES, ONE, SCANS, Organizatio
 from tests.support.audits import end_scan, lease_of, make_request
 from tests.support.code_host import SHA
 from tests.support.each import each
-from tests.support.recorded import recorded_calls
 from tests.support.table import PREPARED
 
 
@@ -188,41 +187,3 @@ def test_filters_work_alone_and_together_and_the_newest_is_first(acme, api, worl
     for only, status in product([*named, "nonsense", None], [*STATUSES, None]):
         query = (f"&repositoryId={only}" if only else "") + (f"&status={status}" if status else "")
         assert ids(acme, query) == [made[it] for it in own if it == (only or it[0], status or it[1])], query
-
-
-@each("filtered", ["", "&status=completed", "&repositoryId={}", "&repositoryId={}&status=completed"])
-def test_paging_returns_each_scan_once_and_reads_only_its_pages(filtered, api, world, now):
-    acme = Organization(api, world)
-    repository = acme.connect()
-    made = []
-    for status in ("completed", "failed", "completed", "completed", "failed", "completed"):
-        scan = acme.scan(repository, status=status)
-        if status == "completed" or "status" not in filtered:
-            made.insert(0, scan.scan_id)
-        now.advance(1)
-    query, seen, cursor = filtered.format(repository.repository_id), [], ""
-    while cursor is not None:
-        with recorded_calls() as calls:
-            reply = listed(acme, f"{query}&limit=2{cursor and '&cursor='}{cursor}")
-        (read,) = [call for call in calls if call.operation == "Query" and "Limit" in call.parameters]
-        assert (read.parameters["Limit"] <= 4, "FilterExpression" in read.parameters) == (True, False)
-        seen += [scan["id"] for scan in reply.data]
-        cursor = reply.body["pagination"]["nextCursor"]
-    assert seen == made
-
-
-@each("query", ["status=done", "status=", "repositoryId=", "status=Completed"])
-def test_an_invalid_filter_returns_400(query, acme):
-    reply = listed(acme, f"&{query}")
-    assert (reply.status, reply.code) == (400, "INVALID_PAYLOAD")
-
-
-def test_a_cursor_works_only_with_its_filter_and_organization(acme, api, world):
-    repository = acme.connect()
-    for _ in range(2):
-        acme.scan(repository)
-    cursor = f"&cursor={listed(acme, '&limit=1').body['pagination']['nextCursor']}"
-    queries = ("", "&status=completed", f"&repositoryId={repository.repository_id}")
-    assert [listed(acme, f"{query}{cursor}").status for query in queries] == [200, 400, 400]
-    other = world.company(owner=acme.owner).organization_id
-    assert acme.send("GET", f"{SCANS}?organizationId={other}{cursor}").code == "INVALID_PAYLOAD"

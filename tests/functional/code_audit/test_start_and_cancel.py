@@ -21,8 +21,6 @@ from tests.support.audits import (
     lease_of,
     make_request,
     make_scan,
-    preparation_worker,
-    serving,
     stored_repository,
 )
 from tests.support.calls import item_of, refused
@@ -119,17 +117,6 @@ def test_a_lost_message_blocks_the_repository_for_at_most_five_days(block, acme,
     assert acme.start(repository, token).status == 202
 
 
-def test_a_retry_returns_the_same_response_and_requests_no_other_scan(acme, repository, sqs):
-    first = acme.start(repository, headers=KEY)
-    sqs.deliver(sqs.letters[0], preparation_worker(serving(repository)), Queue.SCAN_PREPARATION.dead_letters_url)
-    second = acme.start(repository, headers=KEY)
-    assert (second.status, second.text, second.headers["retry-after"]) == (202, first.text, "2")
-    assert [it.headers.get("idempotency-replayed") for it in (first, second)] == [None, "true"]
-    assert len([item for item in table_dump() if item["sk"]["S"].startswith("SCANREQ#")]) == 1
-    other = acme.start(acme.connect(), headers=KEY)
-    assert (other.status, other.code) == (400, "INVALID_PAYLOAD")
-
-
 def test_a_retry_after_a_crash_before_the_answer_says_that_it_is_one(acme, repository):
     with dies_at("UpdateItem", applied=True):
         assert acme.start(repository, headers=KEY).status == 500
@@ -147,13 +134,6 @@ def test_a_request_that_cant_be_read_right_after_its_creation_is_read_again(acme
     with refused(table.client, first_read, "ThrottlingException"):
         reply = acme.start(repository)
     assert (reply.status, reply.data["status"], next(failures, None)) == (202, "starting", None)
-
-
-@each("body", [{}, {"repositoryId": ""}, {"repositoryId": 7}, {"repositoryId": None}])
-def test_a_start_without_a_repository_returns_400(body, acme):
-    reply = acme.send("POST", SCANS, body)
-    assert (reply.status, reply.code) == (400, "INVALID_PAYLOAD")
-    assert reply.error["details"][0]["path"] == ["repositoryId"]
 
 
 def test_unknown_foreign_and_malformed_repositories_give_the_same_404(acme, api, world):

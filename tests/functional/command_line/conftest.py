@@ -31,8 +31,7 @@ from tests.support.audits import make_issue, make_scan
 from tests.support.endpoints import delivered
 from tests.support.issue_host import HostedIssue
 from tests.support.populated_organization import detection
-from tests.support.published import publish_finding
-from tests.support.world import Company, World
+from tests.support.world import Company, World, publish_finding
 
 
 @dataclass(frozen=True)

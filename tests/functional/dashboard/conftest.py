@@ -1,5 +1,7 @@
 """Fixtures for the tests of the pages: an identity provider, a browser, and a signed-in visitor."""
 
+import csv
+import io
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -96,3 +98,10 @@ def pages_of(browser: Browser, target: str, following: str = "Next page") -> Ite
     yield browser.get(target)
     while browser.offers(following):
         yield browser.press(following)
+
+
+def rows_of(reply: Reply) -> list[dict[str, str]]:
+    """Returns the rows of a CSV file, which begins as spreadsheets expect."""
+    assert reply.status == 200
+    assert reply.text.startswith("\ufeff")
+    return [*csv.DictReader(io.StringIO(reply.text[1:]))]

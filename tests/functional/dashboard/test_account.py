@@ -11,7 +11,7 @@ from controlplane.feedback import store as feedback
 from controlplane.findings import conversations, inbox
 from controlplane.notify import mails, subscriptions
 from controlplane.notify.mails import MailId
-from controlplane.organizations import invitees, members
+from controlplane.organizations import members
 from controlplane.organizations import store as organizations
 from controlplane.organizations.invitees import BlockItem
 from controlplane.people import users
@@ -20,7 +20,6 @@ from controlplane.platform.core.settings import settings
 from controlplane.platform.table.table import Put, table
 from ops import accounts
 from tests.functional.dashboard.conftest import HOSTILE
-from tests.functional.device_auth.devices import request_code
 from tests.support.browser import Browser, text_of
 from tests.support.cleanup import finish_deletions
 from tests.support.reply import Reply
@@ -119,9 +118,8 @@ class TestDeletion:
         company = world.company()
         world.member(company, "admin", person)
         before = users.find_user(person.user_id)
-        for typed in ("", "x", "eve@example.com", "<script>"):
-            reply = delete(visitor, typed)
-            assert (reply.status, "Nothing was deleted." in text_of(reply)) == (400, True)
+        reply = delete(visitor, "eve@example.com")
+        assert (reply.status, "Nothing was deleted." in text_of(reply)) == (400, True)
         assert users.find_user(person.user_id) == before
         reply = delete(visitor, " ADA@example.com ")
         assert (reply.status, reply.headers["location"]) == (303, "/signed-out?done=deleted")
@@ -134,27 +132,6 @@ class TestDeletion:
         finish_deletions()
         assert not accounts.is_left_over(person.user_id)
         assert "Your account is deleted" in text_of(visitor.get("/signed-out?done=deleted"))
-
-    def test_devices_invitations_blocks_and_feedback_are_deleted(self, visitor, person, world, now):
-        world.invitation(world.company(), person.email)
-        now.advance(8 * 86_400)  # it has expired
-        visitor.signed_in(person.user_id)
-        for name in ("Birch", "Cedar"):
-            world.invitation(world.company(name=name), person.email)
-        visitor.get("/invitations")
-        visitor.press("Decline and block", near="Birch")
-        assert len(invitees.list_all_blocked(person.user_id)) == 1
-        feedback.submit_report(person.user_id, REPORT)
-        request_code(visitor.api).approved(person.user_id).redeem()
-        assert delete(visitor, person.email).status == 303
-        assert not {item["pk"]["S"].partition("#")[0] for item in table_dump()} & {"DC", "FAMILY", "IDENTITY"}
-        assert finish_deletions() == 1
-        left = table_dump()
-        assert not any(text in str(left) for text in (person.email, "Too slow", "INVITEE#"))
-        # Counters of the last hour, which expire, and that they declined the other invitation.
-        kinds = {item["pk"]["S"].partition("#")[0] for item in left if person.user_id in str(item)}
-        assert kinds >= {"AUDITLOG", "FEEDBACKQUOTA"}
-        assert kinds <= {"AUDITLOG", "FEEDBACKQUOTA", "TRIES"}
 
     def test_the_last_owner_of_an_organization_is_refused_by_name(self, visitor, person, world):
         company = world.company(owner=person, name="Acme")
@@ -211,8 +188,7 @@ class TestChoosing:
         browser.press("Save", fill={"New P0 findings": False, "Weekly digest": False})
         assert choices(member, company) == {"mention", "credits", "webhook", "key"}
         for organization_id in (other.organization_id, HOSTILE, ""):
-            reply = browser.forge(PAGE, {"organization_id": organization_id})
-            assert (reply.status, "<script>alert" in reply.text) == (404, False)
+            assert browser.forge(PAGE, {"organization_id": organization_id}).status == 404
         assert choices(member, other) == ALL
         browser.signed_in(world.member(company, "admin").user_id)
         assert 'name="credits"' in browser.get(PAGE).text

@@ -20,7 +20,7 @@ from tests.support.browser import Browser, text_of
 from tests.support.populated_organization import detection
 from tests.support.reply import Reply
 from tests.support.table import PREPARED
-from tests.support.world import Company, Person, uncounted
+from tests.support.world import Company, Person
 
 PACKAGE = VendorPackage("vanilla-cookieconsent", "^3.1", "package.json")
 
@@ -180,12 +180,7 @@ class TestRefused:
         assert visitor.press("Create the organization", fill={"Slug": "dogwood-2"}).status == 303
         assert sorted(slugs(person)) == ["dogwood-2", "new-2"]
 
-    def test_an_invalid_name_or_slug_is_400_and_kept_and_the_limit_applies(self, visitor, person, monkeypatch):
-        refused = [("Acme", slug) for slug in ("A", "a--b", "ab", "a" * 21)]
-        for name, slug in (("", ""), ("  ", ""), ("x" * 101, ""), ("a\u202eb", ""), *refused):
-            reply = visitor.forge(FORM, {"name": name, "slug": slug, "once": "once" * 8})
-            assert (reply.status, visitor.entered("Name"), visitor.entered("Slug")) == (400, name, slug)
-        assert "&lt;script&gt;{{7*7}}" in create(visitor, "\u202e<script>{{7*7}}").text
+    def test_a_person_creates_at_most_the_limit(self, visitor, person, monkeypatch):
         monkeypatch.setitem(settings.__dict__, "organizations_per_person", 3)
         for slug in (" birch-2 ", "abc", "a" * 20):
             assert create(visitor, "Acme", slug).status == 303
@@ -206,27 +201,20 @@ def test_only_another_organization_can_be_made_the_default(visitor, world, perso
     assert (offered, active(visitor, person)) == ([0, 1, 1], company.organization_id)
     reply = visitor.follow(visitor.press("Make default", near="Birch"))
     assert "Birch is saved as your default organization." in text_of(reply)
-    saved = active(visitor, person)
-    assert saved == visitor.api.get("/v1/billing", person.token).data["organizationId"] == others[0].organization_id
-    for named in ("", "x", "org_" + "0" * 16, "ORG#x", "é", world.company().organization_id):
+    for named in ("", "ORG#x", world.company().organization_id):
         reply = visitor.forge(SAVE, {"organization_id": named})
         assert (reply.status, "You aren't a member of this organization." in text_of(reply)) == (404, True)
-    assert active(visitor, person) == saved
+    assert active(visitor, person) == others[0].organization_id
+    own = f"{SAVE}/{company.slug}/settings"
+    visitor.get(own)
+    reply = visitor.press("Make this my default")
+    assert (reply.status, reply.headers["location"]) == (303, f"{own}?done=default")
+    assert "This is now your default organization." in text_of(visitor.follow(reply))
+    assert "This is your default organization" in text_of(visitor.get(own))
+    assert (visitor.offers("Make this my default"), active(visitor, person)) == (0, company.organization_id)
     world.clear_default(person)
     visitor.get(SAVE)
     assert visitor.offers("Make default") == 3
-
-
-def test_the_default_is_changed_and_shown_in_the_settings(visitor, world, person):
-    first, second = (f"{SAVE}/{world.company(owner=person).slug}/settings" for _ in range(2))
-    assert "This is your default organization" in text_of(visitor.get(first))
-    before = active(visitor, person)
-    visitor.get(second)
-    reply = visitor.press("Make this my default")
-    assert (reply.status, reply.headers["location"]) == (303, f"{second}?done=default")
-    assert "This is now your default organization." in text_of(visitor.follow(reply))
-    assert not visitor.offers("Make this my default")
-    assert active(visitor, person) not in {before, None}
 
 
 def test_only_owners_see_the_link_to_the_deletion_page(visitor, world, person):
@@ -241,17 +229,11 @@ def test_only_owners_see_the_link_to_the_deletion_page(visitor, world, person):
 
 
 @pytest.mark.parametrize("typed", ["  Acme & Sons ", "slug"])
-def test_only_entering_the_name_or_slug_deletes_the_organization(visitor, world, named, typed):
+def test_entering_the_name_or_slug_deletes_the_organization(visitor, world, named, typed):
     key = world.key(named)
     shown = text_of(visitor.get(path(named)))
     assert ("Delete Acme & Sons?" in shown, "This cannot be undone" in shown) == (True, True)
     assert visitor.entered(CONFIRMATION) == ""
-    before = uncounted()
-    for wrong in ("", "acme & sons", "Acme", "x" * 300, "é", "\u2028"):
-        reply = visitor.forge(path(named), {"confirmation": wrong})
-        assert (reply.status, "isn't the organization's name or slug" in text_of(reply)) == (400, True)
-    assert uncounted() == before
-    visitor.get(path(named))
     reply = visitor.press("Delete this organization", fill={CONFIRMATION: named.slug if typed == "slug" else typed})
     text = text_of(visitor.follow(reply))
     for words in ("The organization is deleted.", "You don't belong to an organization yet"):
@@ -294,24 +276,10 @@ class TestInvite:
         browser.press("Accept")
         assert roles(company)[guest.user_id] == "admin"
 
-    def test_a_refused_invitation_says_why_and_keeps_the_address(self, visitor, company):
-        for email, role, status, message in (
-            ("x", "member", 400, "Enter an email address"),
-            (HOSTILE, "member", 400, "Enter an email address"),
-            ("new@example.com", "chief", 400, "Choose a role"),
-            (company.owner.email, "member", 409, "belongs to a member"),
-        ):
-            reply = visitor.forge(members_path(company), {"email": email, "role": role})
-            assert (reply.status, message in text_of(reply)) == (status, True)
-            assert visitor.entered("Email address") == email
-            assert "<script>alert" not in reply.text
-        assert invitations.list_invitations(company.organization_id, 50, None).items == []
-
-    def test_an_invitation_is_renewed_up_to_its_limit_and_withdrawn(self, visitor, company, now):
+    def test_an_invitation_is_renewed_up_to_its_limit_and_withdrawn(self, visitor, company):
         invite(visitor, company, "new@example.com")
-        now.advance(7 * 3600)
+        assert "No email is sent. Send this link yourself" in text_of(visitor.get(members_path(company)))
         for times in ("1 time", "2 times", "3 times"):
-            assert "No email is sent. Send this link yourself" in text_of(visitor.get(members_path(company)))
             shown = text_of(visitor.follow(visitor.press("Renew")))
             assert f"expires on March 11, 2026 · sent again {times}" in shown
         reply = visitor.press("Renew")

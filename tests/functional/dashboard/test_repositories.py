@@ -17,7 +17,6 @@ from tests.functional.dashboard.conftest import pages_of
 from tests.functional.projects.builders import make_project
 from tests.support.browser import Browser, text_of
 from tests.support.calls import intercepted
-from tests.support.lagging import settle
 from tests.support.reply import Reply
 from tests.support.table import PREPARED
 from tests.support.world import Company
@@ -84,22 +83,6 @@ class TestLinks:
         assert stored(repository) == (Link(project_id, None, None, False),)
         reply = visitor.follow(visitor.press("Unlink"))
         assert "The project is unlinked." in text_of(reply)
-        assert stored(repository) == ()
-
-    def test_a_form_with_an_unusable_value_changes_nothing_and_is_kept(self, visitor, company, repository):
-        project_id = make_project(company).project_id
-        settle()  # the form is shown again, with a list of projects
-        for wrong in (
-            {"production_branch": "a b"},
-            {"root_directory": "../apps"},
-            {"schedule": "hourly"},
-            {"failure_threshold": ""},
-            {"project_id": "prj_x"},
-        ):
-            reply = forge_link(visitor, company, repository, project_id, **wrong)
-            assert (reply.status, 'role="alert"' in reply.text) == (400, True)
-            assert f'value="{wrong.get("root_directory", "apps/web")}"' in reply.text
-        assert forge_link(visitor, company, repository, project_id, action="unlink").status == 400
         assert stored(repository) == ()
 
     def test_a_deleted_or_foreign_project_and_an_eleventh_one_are_rejected(self, visitor, world, company, repository):

@@ -22,10 +22,10 @@ from tests.functional.dashboard.test_invitations import invite
 from tests.functional.device_auth.devices import request_code
 from tests.support.api import Reply
 from tests.support.browser import Browser
+from tests.support.calls import recorded_calls
 from tests.support.endpoints import delivered
 from tests.support.operations import operations
 from tests.support.populated_organization import PopulatedOrganization, id_part, populate_organization
-from tests.support.recorded import recorded_calls
 from tests.support.subject import Subject
 from tests.support.trips import counted_trips
 from tests.support.valid_forms import FORMS

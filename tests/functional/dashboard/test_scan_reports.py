@@ -1,7 +1,5 @@
 """The list of scans, the comparison of one with the previous scan, unlocking, and downloads of its findings."""
 
-import csv
-import io
 import json
 import re
 from dataclasses import replace
@@ -18,14 +16,13 @@ from controlplane.scans import failures, findings, reads, requests
 from controlplane.scans.findings import FindingVendor
 from controlplane.scans.items import Comparison, Failure, ScanItem
 from dashboard.scans.pages import SCANS_PER_PAGE
-from tests.functional.dashboard.conftest import ISSUES, change, pages_in, pages_of
+from tests.functional.dashboard.conftest import ISSUES, change, pages_in, pages_of, rows_of
 from tests.functional.projects.builders import make_project
 from tests.support.api import Reply
 from tests.support.audits import make_issue, make_request, make_scan, stored_repository
 from tests.support.browser import text_of
-from tests.support.published import publish_finding
 from tests.support.table import PREPARED
-from tests.support.world import Company
+from tests.support.world import Company, publish_finding
 
 # Red, orange, blue, green, and gray.
 COLORS = ["P0 problem", "P1 warning", "P2 info", "P3 accent", "Locked muted"]
@@ -38,10 +35,6 @@ def listed(reply: Reply) -> list[str]:
     return re.findall(r'<th scope="row"><a href="[^"]*/scans/([^"]+)"', reply.text)
 
 
-def subject_of(repository: RepositoryItem) -> str:
-    return f"{repository.repository_id} {repository.links[0].project_id}"
-
-
 class TestList:
     def test_scans_are_listed_newest_first_on_pages(self, visitor, company, repository, now):
         scans = []
@@ -52,7 +45,7 @@ class TestList:
         assert pages == [scans[:SCANS_PER_PAGE], scans[-1:]]
         assert visitor.offers("Newest scans")
 
-    def test_a_scan_is_listed_with_its_trigger_findings_and_status_in_color(self, visitor, company, repository):
+    def test_a_scan_is_listed_with_its_trigger_findings_and_status_until_it_ends(self, visitor, company, repository):
         scan = make_scan(repository, issues=[make_issue(number) for number in range(5)])
         change(scan, cause={"trigger": "pull_request", "pullRequestNumber": 12}, priorityCounts={"P0": 1})
         reply = visitor.get(address(company))
@@ -63,6 +56,7 @@ class TestList:
                 change(scan, priorityCounts={"P0": 1})
             for page in (address(company), f"/organizations/{company.slug}", f"{address(company)}/{scan.scan_id}"):
                 assert f'<span class="badge {look}">{status.capitalize()}</span>' in visitor.get(page).text
+            assert ('id="scans" data-refresh="5"' in visitor.get(address(company)).text) is (status == "running")
         # Scans of pull requests are not charted, and a chart has two scans.
         assert "Findings by priority" not in visitor.get(address(company)).text
 
@@ -102,11 +96,6 @@ class TestList:
         project = make_project(company)
         repositories.link_project(unlinked.repository_id, Link(project.project_id, None, None, False))
         assert "Start the first one above." in text_of(visitor.get(address(company)))
-
-    def test_a_list_with_open_scans_refreshes_itself(self, visitor, company, repository):
-        for status, refreshes in (("completed", False), ("running", True)):
-            make_scan(repository, status=status)
-            assert ('id="scans" data-refresh="5"' in visitor.get(address(company)).text) is refreshes
 
 
 class TestTrend:
@@ -148,22 +137,6 @@ class TestStart:
         assert reply.status == 409
         assert "A scan of this repository is in progress." in text_of(reply)
         assert f'{running.scan_id}">Open the scan in progress' in reply.text
-
-    def test_what_cant_be_scanned_is_refused_in_place(self, visitor, world, company, repository):
-        foreign = world.connected_repository(world.company())
-        visitor.get(address(company))
-        project_id = repository.links[0].project_id
-        cases = {
-            "": (400, "Choose a repository and a project."),
-            "x": (400, "Choose a repository and a project."),
-            f"x {project_id}": (404, "This repository isn't connected anymore."),
-            subject_of(foreign): (404, "This repository isn't connected anymore."),
-            f"{repository.repository_id} {foreign.links[0].project_id}": (409, "The repository isn't linked"),
-        }
-        for subject, (status, message) in cases.items():
-            reply = visitor.forge(address(company), {"subject": subject})
-            assert (reply.status, message in text_of(reply)) == (status, True), subject
-        assert "activeRequestId" not in stored_repository(repository)
 
 
 def test_a_request_says_why_it_failed_or_leads_to_its_scan(visitor, company, repository):
@@ -270,12 +243,6 @@ class TestUnlock:
 def sarif_of(reply: Reply) -> dict:
     assert reply.status == 200
     return json.loads(reply.text)
-
-
-def rows_of(reply: Reply) -> list[dict[str, str]]:
-    assert reply.status == 200
-    assert reply.text.startswith("\ufeff")
-    return list(csv.DictReader(io.StringIO(reply.text[1:])))
 
 
 class TestDownloads:

@@ -23,9 +23,8 @@ from tests.functional.projects.builders import make_project
 from tests.support.api import Reply
 from tests.support.audits import end_scan, make_issue, make_scan
 from tests.support.browser import Browser, text_of
-from tests.support.published import publish_finding
 from tests.support.table import PREPARED
-from tests.support.world import Company
+from tests.support.world import Company, publish_finding
 
 POSTHOG = UsedVendor(
     id="posthog",
@@ -126,32 +125,25 @@ class TestStatus:
 class TestFindings:
     def test_a_finding_is_shown_with_its_place_and_fix(self, visitor, company, repository):
         fix = Fix("Waits for consent.", "html", '<script data-src="a.js"></script>', ("c15t@^2.2",))
-        issue = replace(ISSUES[0], fix=fix)
-        scan = full_scan(repository, [issue])
+        edited = Fix("Waits.", "html", "", edits=(Edit("src/app.tsx", 1, "load()", "later(load)"),))
+        issue = replace(ISSUES[0], rule_id="embedded-media", fix=fix)
+        scan = full_scan(repository, [issue, replace(ISSUES[1], fix=edited)])
         found = publish_finding(findings.as_discovery(scan, issue))
         inbox.change_status(found, "accepted", found.version, company.owner.user_id, None)
         reply = show(visitor, company, scan.scan_id)
         shown = text_of(reply)
         assert (
             "P1 Google Analytics loads before consent src/app.tsx , line 1 Accepted High severity High confidence "
-            "Code at this commit A script of googletagmanager.com is loaded before anybody agreed." in shown
+            "Code at this commit About this rule A script of googletagmanager.com is loaded before anybody agreed."
+            in shown
         )
         assert "How to fix it Load it in the consent callback. Waits for consent. It needs c15t@^2.2 ." in shown
         assert '<span class="is-string">&#34;a.js&#34;</span>' in reply.text
-        assert re.findall(r'data-line="(\d+)"', reply.text) == ["1"]
+        assert re.findall(r'data-line="(\d+)"', reply.text) == ["1", "2"]
         assert f'href="{issue.location.permalink}"' in reply.text
-
-    def test_a_finding_links_to_the_page_of_its_rule(self, visitor, company, repository):
-        scan = full_scan(repository, [replace(ISSUES[0], rule_id="embedded-media")])
-        shown = show(visitor, company, scan.scan_id).text
-        assert '<a href="https://api.assent.test/docs/rules/embedded-media">About this rule</a>' in shown
-
-    def test_the_edits_of_a_finding_are_shown_as_a_diff(self, visitor, company, repository):
-        fix = Fix("Waits.", "html", "", edits=(Edit("src/app.tsx", 1, "load()", "later(load)"),))
-        scan = full_scan(repository, [replace(ISSUES[0], fix=fix)])
-        reply = show(visitor, company, scan.scan_id)
-        assert "@@ -1 +1 @@ -load() +later(load) Copy the diff" in text_of(reply)
-        assert f'data-copy="fix-{ISSUES[0].fingerprint}"' in reply.text
+        assert '<a href="https://api.assent.test/docs/rules/embedded-media">About this rule</a>' in reply.text
+        assert "@@ -1 +1 @@ -load() +later(load) Copy the diff" in shown
+        assert f'data-copy="fix-{ISSUES[1].fingerprint}"' in reply.text
 
     def test_only_readable_findings_are_shown_in_order_of_urgency(self, visitor, company, repository):
         preview = make_scan(repository, issues=ISSUES)

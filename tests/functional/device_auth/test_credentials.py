@@ -113,23 +113,13 @@ def test_without_the_scope_a_credential_lists_only_itself(api, person, world):
         assert [(entry["current"], entry["ipAddress"]) for entry in reply.data] == [(True, None)]
         assert reply.body["pagination"] == {"nextCursor": None, "hasMore": False}
     assert len(listed(api, person.token)) == 3
-    assert api.get(f"{SESSIONS}?cursor={cursor}", world.person().token).code == "INVALID_PAYLOAD"
 
 
-def test_pages_show_every_entry_once_until_it_has_expired(api, person, now, world):
+def test_an_entry_is_listed_until_it_has_expired(api, person, now, world):
     world.token(person.user_id, lifetime_seconds=60)
-    for _ in range(5):
-        now.advance(1)
-        world.token(person.user_id)
-    for limit in (1, 2, 3, 7, 100):
-        found, cursor = [], ""
-        while cursor is not None:
-            reply = api.get(f"{SESSIONS}?limit={limit}{cursor and f'&cursor={cursor}'}", person.token)
-            found += [entry["createdAt"] for entry in reply.data]
-            cursor = reply.body["pagination"]["nextCursor"]
-        assert (len(found), found) == (7, sorted(found, reverse=True))
-    now.advance(55)
-    assert len(listed(api, person.token)) == 6
+    for seconds, count in ((59, 2), (1, 1)):
+        now.advance(seconds)
+        assert len(listed(api, person.token)) == count
 
 
 def test_an_approved_device_is_listed_before_it_redeems_its_code(api, person, approved):

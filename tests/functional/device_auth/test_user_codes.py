@@ -19,9 +19,8 @@ from controlplane.platform.table import keys, rate
 from controlplane.platform.table.table import Delete, table
 from tests.functional.device_auth.devices import Device, get_request, request_code
 from tests.support.api import Api
-from tests.support.calls import refused
+from tests.support.calls import recorded_calls, refused
 from tests.support.each import each
-from tests.support.recorded import recorded_calls
 from tests.support.table import PREPARED, restored
 from tests.support.world import Person
 

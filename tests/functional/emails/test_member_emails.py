@@ -20,9 +20,9 @@ from controlplane.platform.table.table import Delete, table
 from emails.app import handler
 from tests.functional.emails.conftest import DAY
 from tests.support.api import FORM
+from tests.support.cleanup import swept
 from tests.support.each import each
 from tests.support.mailbox import DEAD_LETTERS, Email
-from tests.support.sweeping import swept
 from tests.support.table import PREPARED
 from tests.support.world import table_dump
 

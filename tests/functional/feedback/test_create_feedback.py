@@ -1,7 +1,6 @@
 """POST /v1/feedback: a day's duplicates share one reference, ten new reports an hour, and a switch to pause."""
 
 import json
-from typing import Any
 
 from controlplane.feedback import store as feedback
 from controlplane.platform.core import ids
@@ -105,6 +104,8 @@ class TestRepeated:
             feedback.set_intake(paused=is_paused)
             again = reporter.post(report(3))
             assert (again.status, again.data) == (200, {"reference": reference, "alreadySubmitted": True})
+            refused = reporter.post(report(10))
+            assert (refused.status, refused.headers["retry-after"]) == (429, str(3600 - 6 * 60 - 7))
 
     def test_another_idempotency_key_repeats_the_same_report(self, reporter):
         first = reporter.post(WHOLE, **{"Idempotency-Key": "7d3a1f0c"})
@@ -135,24 +136,11 @@ class TestMidnight:
             assert (refused.status, refused.headers["retry-after"]) == (429, seconds)
 
 
-NO_TEXTS: tuple[Any, ...] = ("", " ", "\n\t \u00a0\u3000", None, 1, True, [], {}, ["x"])
-NO_CHOICES: tuple[Any, ...] = ("", " ", "BUG", "bugs", None, 1, [])
-
-
-@each(
-    ("field", "body"),
-    [
-        *[(field, {name: it for name, it in report().items() if name != field}) for field in ("category", "message")],
-        *[(field, report(**{field: value})) for field in LIMITS for value in NO_TEXTS],
-        *[(field, report(**{field: " " + "x" * (limit + 1)})) for field, limit in LIMITS.items()],
-        *[(field, report(**{field: value})) for field in ("category", "surface") for value in NO_CHOICES],
-        *[(name, report(**{name: "x"})) for name in ("title", "request_id", "client_name", "Message")],
-    ],
-)
-def test_returns_400_with_the_invalid_field(reporter, field, body):
-    reply = reporter.post(body)
+@each("name", ["title", "request_id", "client_name", "Message"])
+def test_returns_400_with_the_unknown_field(reporter, name):
+    reply = reporter.post(report(**{name: "x"}))
     assert (reply.status, reply.code) == (400, "INVALID_PAYLOAD")
-    assert [field] in [problem["path"] for problem in reply.error["details"]]
+    assert [name] in [problem["path"] for problem in reply.error["details"]]
     assert stored() == taken() == []
 
 

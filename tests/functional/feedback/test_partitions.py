@@ -8,7 +8,7 @@ from controlplane.feedback import store as feedback
 from controlplane.platform.table import keys, shards
 from controlplane.platform.table.table import table
 from tests.functional.feedback.conftest import report
-from tests.support.recorded import recorded_calls
+from tests.support.calls import recorded_calls
 from tests.support.table import PREPARED
 
 DAY = "2026-03-04"
@@ -58,12 +58,3 @@ class TestIntakeSwitch:
         read = [call.parameters["Key"]["pk"]["S"] for call in calls if call.operation == "GetItem"]
         assert len(read) == 5
         assert set(read) <= copies
-
-    def test_the_switch_applies_to_the_next_request_and_a_full_quota_is_reported_during_a_pause(self, reporter):
-        for number in range(10):
-            for is_paused, status in ((True, 503), (False, 201)):
-                feedback.set_intake(paused=is_paused)
-                assert reporter.post(report(number)).status == status
-        feedback.set_intake(paused=True)
-        refused = reporter.post(report(99))
-        assert (refused.status, refused.headers["retry-after"]) == (429, str(3600 - 6 * 60 - 7))

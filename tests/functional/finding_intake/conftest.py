@@ -20,32 +20,6 @@ URL, DEAD_LETTERS = Queue.FINDING_INTAKE.url, Queue.FINDING_INTAKE.dead_letters_
 AT = "2026-03-04T05:00:00Z"
 
 
-def detection(project: ProjectItem, **fields: Any) -> dict[str, Any]:
-    """Returns a message that reports a vendor on the project."""
-    return {
-        "kind": "runtime-vendor-detection",
-        "version": 1,
-        "projectId": project.project_id,
-        "vendorId": "segment",
-        "name": "Segment",
-        "domain": "cdn.segment.com",
-        "observedAt": AT,
-        **fields,
-    }
-
-
-def advisory(company: Company, **fields: Any) -> dict[str, Any]:
-    return {
-        "kind": "advisory",
-        "version": 1,
-        "organizationId": company.organization_id,
-        "advisoryId": "ADV-2026-014",
-        "title": "Consent records lack the policy's version",
-        "publishedAt": AT,
-        **fields,
-    }
-
-
 class Intake:
     """The queue with its worker, and a company with a project, which messages are about."""
 
@@ -54,10 +28,28 @@ class Intake:
         self.project: ProjectItem = make_project(company)
 
     def detection(self, **fields: Any) -> dict[str, Any]:
-        return detection(self.project, **fields)
+        """Returns a message that reports a vendor on the project."""
+        return {
+            "kind": "runtime-vendor-detection",
+            "version": 1,
+            "projectId": self.project.project_id,
+            "vendorId": "segment",
+            "name": "Segment",
+            "domain": "cdn.segment.com",
+            "observedAt": AT,
+            **fields,
+        }
 
     def advisory(self, **fields: Any) -> dict[str, Any]:
-        return advisory(self.company, **fields)
+        return {
+            "kind": "advisory",
+            "version": 1,
+            "organizationId": self.company.organization_id,
+            "advisoryId": "ADV-2026-014",
+            "title": "Consent records lack the policy's version",
+            "publishedAt": AT,
+            **fields,
+        }
 
     def send(self, *messages: dict[str, Any] | str) -> None:
         """Puts messages on the queue."""

@@ -5,7 +5,7 @@ from tests.functional.projects.builders import make_project
 from tests.support.world import table_dump
 
 
-def test_the_first_advisory_creates_an_open_item(intake):
+def test_the_first_advisory_creates_an_open_item_and_duplicates_change_nothing(intake, now):
     said = {
         "summary": "Records do not say which policy was agreed to.",
         "priority": "P0",
@@ -24,19 +24,15 @@ def test_the_first_advisory_creates_an_open_item(intake):
         "observedAt": "2026-03-04T05:00:00.000Z",
     }
     assert {name: intake.item[name] for name in stored} == stored
+    before = table_dump()
+    now.advance(60)
+    intake.take(intake.advisory(**said), intake.advisory(**said))
+    assert table_dump() == before
 
 
 def test_a_projects_advisory_differs_from_its_organizations(intake):
     intake.take(intake.advisory(), intake.advisory(projectId=intake.project.project_id))
     assert {item["projectId"] for item in intake.items} == {None, intake.project.project_id}
-
-
-def test_a_duplicate_advisory_changes_nothing(intake, now):
-    intake.take(intake.advisory())
-    before = table_dump()
-    now.advance(60)
-    intake.take(intake.advisory(), intake.advisory())
-    assert table_dump() == before
 
 
 def test_a_dismissed_advisory_stays_dismissed(intake, now):

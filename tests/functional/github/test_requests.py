@@ -6,10 +6,9 @@ from io import BytesIO
 import pytest
 
 from controlplane.code_host.github import client, connecting, reviews
-from controlplane.code_host.github.errors import HostUnavailable, InvalidName, Refused, RepositoryGone
+from controlplane.code_host.github.errors import HostUnavailable, InvalidName, Refused
 from controlplane.code_host.github.reviews import Annotation, CheckState, ReviewComment
 from local.github.setup import DEMO_BRANCH, DEMO_FILES, DEMO_OWNER, installation_id
-from local.github.stand_in import PERMISSIONS
 from tests.functional.github.conftest import CREATE, DEMO, INSTALLATION, TOKENS, rename
 from tests.support.each import each
 from tests.support.github import description, find_operation, open_pull_request
@@ -83,45 +82,36 @@ class TestRepository:
         assert len(code_host.stand_in.list_issues(*DEMO)) == 1
 
 
-class TestNames:
-    @each(
-        ("owner", "name"),
-        [
-            ("", "a"), ("a/b", "a"), ("-a", "a"), ("..", "a"), ("a", ""), ("a", "."), ("a", ".."), ("a", "a/b"),
-            ("a", "b?c"), ("a", "b#c"), ("a", "%2e%2e"), ("a", "b c"), ("ä", "a"), ("a", "a\n"), ("a\n", "a"),
-            ("a", "n" * 101),
-        ],
-    )  # fmt: skip
-    def test_no_request_is_sent_for_an_invalid_repository_name(self, code_host, owner, name):
-        with pytest.raises(InvalidName):
-            code_host.host().get_repository(owner, name)
-        assert not code_host.exchanges
+# By what is named: the method of a host, and names that git or the code host rejects.
+INVALID: dict[str, tuple[str, list[tuple[str, ...]]]] = {
+    "owner": ("get_repository", [(owner, "a") for owner in ("", "a/b", "-a", "..", "ä", "a\n")]),
+    "repository": (
+        "get_repository",
+        [("a", name) for name in ("", ".", "..", "a/b", "b?c", "b#c", "%2e%2e", "b c", "a\n", "n" * 101)],
+    ),
+    "branch": ("get_branch_head", [(*DEMO, branch) for branch in (
+        "", "../main", "a..b", "/main", "main/", "a//b", ".hidden", "a/.b", "main.lock", "a.lock/b", "-x",
+        "?", "a b", "a\x00b", "a\nb", "@", "a@{1}", "a~1", "a^", "a:b", "a*", "a[b", "a\\b", "x" * 256, "ü" * 128,
+        "\ud800", "main.", "a?b",
+    )]),
+    "commit": ("stream_tarball", [(*DEMO, sha) for sha in (
+        "main", "", "a" * 39, "A" * 40, "a" * 41, "../" + "a" * 40, "a" * 40 + "\n",
+    )]),
+}  # fmt: skip
 
-    @each(
-        "branch",
-        [
-            "", "../main", "a..b", "/main", "main/", "a//b", ".hidden", "a/.b", "main.lock", "a.lock/b", "-x",
-            "?", "a b", "a\x00b", "a\nb", "@", "a@{1}", "a~1", "a^", "a:b", "a*", "a[b", "a\\b", "x" * 256, "ü" * 128,
-            "\ud800", "main.", "a?b",
-        ],
-    )  # fmt: skip
-    def test_no_request_is_sent_for_a_branch_name_that_git_rejects(self, code_host, branch):
-        with pytest.raises(InvalidName):
-            code_host.host().get_branch_head(*DEMO, branch)
-        assert not code_host.exchanges
 
-    @each("branch", ["feature/banner", "a#b", "50%", "ümläut", "a&b=c", "v1.2", "käse/%2F/🧀"])
-    def test_a_branch_can_have_any_name_that_git_accepts(self, code_host, branch):
-        sha = code_host.stand_in.repositories.commit(*DEMO, DEMO_FILES, "Another branch", branch)
-        assert code_host.host().get_branch_head(*DEMO, branch) == sha
-        assert len(code_host.exchanges[-1].path.split("/")) == 6
+@each(("kind", "method", "names"), [(kind, method, it) for kind, (method, all_) in INVALID.items() for it in all_])
+def test_no_request_is_sent_for_an_invalid_name(code_host, kind, method, names):
+    with pytest.raises(InvalidName) as caught:
+        getattr(code_host.host(), method)(*names)
+    assert (caught.value.context, code_host.exchanges) == ({"kind": kind}, [])
 
-    @each("sha", ["main", "", "a" * 39, "A" * 40, "a" * 41, "../" + "a" * 40, "a" * 40 + "\n"])
-    def test_a_tarball_is_requested_only_by_a_full_commit(self, code_host, sha):
-        with pytest.raises(InvalidName) as caught:
-            code_host.host().stream_tarball(*DEMO, sha)
-        assert caught.value.context == {"kind": "commit"}
-        assert not code_host.exchanges
+
+@each("branch", ["feature/banner", "a#b", "50%", "ümläut", "a&b=c", "v1.2", "käse/%2F/🧀"])
+def test_a_branch_can_have_any_name_that_git_accepts(code_host, branch):
+    sha = code_host.stand_in.repositories.commit(*DEMO, DEMO_FILES, "Another branch", branch)
+    assert code_host.host().get_branch_head(*DEMO, branch) == sha
+    assert len(code_host.exchanges[-1].path.split("/")) == 6
 
 
 def test_a_tarball_contains_the_files_of_the_branchs_head(code_host):
@@ -175,19 +165,6 @@ class TestIssues:
 
 
 class TestApp:
-    def test_the_app_has_the_permissions_it_requests_and_the_installation_that_sees_a_repository(self, configured):
-        app = client.get_app()
-        assert (app.app_id, app.name, app.permissions) == (1, "assent-local", PERMISSIONS)
-        assert client.find_installation(*DEMO) == installation_id(DEMO_OWNER)
-        with pytest.raises(RepositoryGone):
-            client.find_installation("demo-shop", "unknown")
-
-    def test_an_app_whose_id_and_key_dont_match_is_refused(self, configured, monkeypatch):
-        monkeypatch.setattr(client, "settings", client.settings.model_copy(update={"github_app_id": "2"}))
-        with pytest.raises(Refused) as refusal:
-            client.get_app()
-        assert refusal.value.status == 401
-
     @each(
         ("operation", "fault", "error"),
         [

@@ -7,7 +7,7 @@ import pytest
 
 from controlplane.code_host import repositories
 from controlplane.code_host.github import client
-from controlplane.code_host.items import HostedRepository, Link, RepositoryItem
+from controlplane.code_host.items import Link, RepositoryItem
 from controlplane.platform.core import clock
 from controlplane.platform.queues import messages
 from controlplane.platform.queues.messages import HostEvent, HostEventName, Queue
@@ -21,7 +21,7 @@ from tests.functional.projects.builders import make_project
 from tests.support.github import POLICY, GitHub
 from tests.support.lagging import settle
 from tests.support.sqs import FakeSqs
-from tests.support.world import Company, World
+from tests.support.world import Company, World, hosted_repository
 
 __all__ = ["code_host", "prepared"]
 
@@ -89,15 +89,7 @@ def events(sqs: FakeSqs) -> Events:
 
 def connect(company: Company, **changes: object) -> RepositoryItem:
     """Connects the stand-in's demo repository and links a project, as `Link` with these changes."""
-    hosted = HostedRepository(
-        hosted_id=HOSTED_ID,
-        installation_id=INSTALLATION,
-        owner=DEMO_OWNER,
-        name=DEMO_NAME,
-        html_url=f"https://github.com/{DEMO_OWNER}/{DEMO_NAME}",
-        default_branch="main",
-        visibility="private",
-    )
+    hosted = hosted_repository(DEMO_NAME, DEMO_OWNER, hosted_id=HOSTED_ID, installation_id=INSTALLATION)
     repository = repositories.connect_repository(company.organization_id, hosted)
     link = Link(make_project(company).project_id, None, None, False)._replace(**changes)
     linked = repositories.link_project(repository.repository_id, link)

@@ -18,9 +18,9 @@ from tests.functional.github_events.conftest import DEMO, INSTALLATION, by_name,
 from tests.support.audit_log import all_entries
 from tests.support.audits import describe
 from tests.support.calls import before_the_transaction
+from tests.support.cleanup import swept
 from tests.support.github_faults import Fault
 from tests.support.lagging import settle
-from tests.support.sweeping import swept
 from tests.support.table import PREPARED
 
 

@@ -25,10 +25,9 @@ from local.github.records import CheckRun, Comment
 from tests.functional.github_events.conftest import DEMO, INSTALLATION, Events, connect
 from tests.support.audits import make_issue, make_request, make_scan, stored_repository
 from tests.support.calls import before_the_transaction
-from tests.support.cleanup import clean_up
+from tests.support.cleanup import clean_up, swept
 from tests.support.github import GitHub
 from tests.support.github_faults import Fault, Quota
-from tests.support.sweeping import swept
 from tests.support.table import PREPARED
 from tests.support.world import table_dump
 
@@ -36,7 +35,6 @@ TRACKER = '<script async src="https://www.googletagmanager.com/gtag/js?id=G-1"><
 PAGE = f"<!doctype html><html><head>{TRACKER}</head><body></body></html>"
 WAITING = '<script type="text/plain" data-cookiecategory="analytics"'
 CHECKS = "POST /repos/{owner}/{repo}/check-runs"
-COMMENTS = "POST /repos/{owner}/{repo}/issues/{issue_number}/comments"
 
 
 def scans_of(repository: RepositoryItem) -> list[ScanItem]:
@@ -114,6 +112,8 @@ class TestScan:
         (edited,) = comments(code_host)
         assert edited.comment_id == comment.comment_id
         assert "new.html" not in edited.body
+        clean_up()
+        assert reads.get_scan(production.scan_id).findings_expire_at is None
 
     def test_one_that_is_closed_before_its_scan_is_prepared_is_not_scanned(self, events, reviewed, code_host):
         number = open_one(code_host)
@@ -137,14 +137,6 @@ class TestScan:
         assert not repositories.get_repository(reviewed.repository_id).preview_used
         kinds = {it["sk"]["S"].partition("#")[0] for it in table_dump() if it["pk"]["S"] + it["sk"]["S"] not in before}
         assert kinds.isdisjoint({"FP", "INBOX", "LEDGER"})
-
-    def test_the_findings_of_the_production_branch_dont_expire(self, events, reviewed, code_host, now):
-        scan_production(events, reviewed)
-        now.advance(1)
-        events.take("pull_request", open_one(code_host))
-        events.scan()
-        clean_up()
-        assert [(it.status, it.findings_expire_at) for it in scans_of(reviewed)] == [("completed", None)] * 2
 
     def test_nothing_runs_on_the_free_plan_or_if_the_link_does_not_want_it(self, events, code_host, world):
         connect(world.company("free"), pull_request_scans_enabled=True)

@@ -26,9 +26,9 @@ from controlplane.scans.items import Cause, QueuedScan, ScanItem, Work
 from tests.functional.github_events.conftest import DEMO, Events, connect
 from tests.support.audits import describe, end_scan, make_scan, stored_repository
 from tests.support.calls import before, before_the_transaction
+from tests.support.cleanup import swept
 from tests.support.code_host import SHA
 from tests.support.each import each
-from tests.support.sweeping import swept
 from tests.support.table import PREPARED
 from tests.support.world import table_dump
 

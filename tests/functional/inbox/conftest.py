@@ -10,8 +10,7 @@ from controlplane.findings import inbox
 from controlplane.findings.discoveries import Discovery
 from controlplane.findings.items import InboxItem, Status
 from tests.support.api import Api, Reply
-from tests.support.published import publish_finding
-from tests.support.world import World, table_dump
+from tests.support.world import World, publish_finding, table_dump
 
 STATUSES: tuple[Status, ...] = ("open", "accepted", "dismissed", "resolved")
 LATER = "2026-03-04T06:00:00.000Z"
@@ -30,10 +29,10 @@ class Organization:
     def connect(self, **changes: Any) -> Any:
         return self.world.connected_repository(self.company, **changes)
 
-    def move(self, item: InboxItem, status: Status, reason: str | None = None) -> InboxItem:
+    def move(self, item: InboxItem, status: Status) -> InboxItem:
         """Changes the status in the owner's name, from the current version."""
         current = inbox.get_item(item.item_id)
-        return inbox.change_status(current, status, current.version, self.owner.user_id, reason)
+        return inbox.change_status(current, status, current.version, self.owner.user_id, None)
 
     def get(self, item: InboxItem, who: str | None = None) -> Any:
         return self.api.get(f"/v1/inbox/{item.item_id}", who or self.owner.token).data
@@ -45,15 +44,13 @@ class Organization:
         return [item["id"] for item in self.listed(query).data]
 
     def walk(self, query: str, between: Callable[[], None] = lambda: None) -> list[str]:
-        """Returns the ids of all pages in order. Runs `between` after each page."""
-        found, cursor = [], ""
-        while True:
-            reply = self.listed(f"{query}{cursor}")
-            found += [item["id"] for item in reply.data]
-            if not reply.body["pagination"]["hasMore"]:
-                return found
-            cursor = cursor_of(reply)
-            between()
+        """Returns the ids of all pages in order. Runs `between` before each further page."""
+        found = []
+        for page in self.api.pages(f"/v1/inbox?organizationId={self.id}{query}", self.owner.token):
+            found += [item["id"] for item in page.data]
+            if page.body["pagination"]["hasMore"]:
+                between()
+        return found
 
     def change(self, item: InboxItem, status: Any, who: str | None = None, **body: Any) -> Reply:
         sent = {"status": status, "version": item.version, **body}

@@ -7,7 +7,7 @@ from controlplane.findings.items import GithubIssue
 from controlplane.organizations import members
 from tests.functional.inbox.conftest import Organization, publish
 from tests.support.browser import Browser
-from tests.support.recorded import recorded_calls
+from tests.support.calls import recorded_calls
 from tests.support.world import Person
 
 UNKNOWN = "usr_0000000000000000"

@@ -53,12 +53,6 @@ def test_a_text_has_1_to_1000_characters(thread, text):
     assert thread.say(text).status == 400
 
 
-def test_a_repetition_with_an_idempotency_key_adds_nothing(thread):
-    options = {"headers": {"Idempotency-Key": "one"}}
-    assert thread.say("Once", **options).data == thread.say("Once", **options).data
-    assert thread.texts() == ["Once"]
-
-
 def test_a_finding_has_at_most_50(thread):
     for number in range(50):
         conversations.add_comment(thread.item, str(number), thread.acme.owner.user_id, {})
@@ -127,34 +121,14 @@ def test_an_address_tells_nothing_to_those_who_may_not_read_members(thread, acme
     assert thread.texts() == [f"@{member.email} @{stranger.email} @{member.name}"]
 
 
-class TestForm:
-    @pytest.fixture
-    def page(self, acme, thread):
-        browser = Browser(acme.api).signed_in(acme.owner.user_id)
-        browser.at = f"/organizations/{acme.company.slug}/inbox/{thread.item.item_id}/comments"
-        return browser
-
-    @pytest.mark.parametrize(
-        ("text", "mention", "number"),
-        [
-            ("x" * 978, UNKNOWN, 1),
-            ("x" * 979, UNKNOWN, 0),
-            ("x" * 1_001, "", 0),
-            ("", UNKNOWN, 0),
-            ("look", "x" * 60_000, 0),
-            ("look", f"usr_1 {UNKNOWN}", 0),
-        ],
-    )
-    def test_the_length_includes_the_mention_which_is_an_id(self, thread, page, text, mention, number):
-        fields = {"once": "o" * 24, "text": text, "mention": mention}
-        assert page.forge(page.at, fields).status == (303 if number else 400)
-        assert len(thread.texts()) == number
-
-    def test_a_repeated_form_adds_nothing(self, thread, page):
-        address, fields = page.at, {"once": "o" * 24, "text": "Once"}
-        assert [page.forge(address, fields).status for _ in range(2)] == [303, 303]
-        assert thread.texts() == ["Once"]
-        assert page.forge(address, {**fields, "once": ""}).status == 400
+def test_a_repeated_form_adds_its_text_and_mention_once(thread, acme):
+    browser = Browser(acme.api).signed_in(acme.owner.user_id)
+    page = browser.get(f"/organizations/{acme.company.slug}/inbox/{thread.item.item_id}")
+    longest = "x\n".ljust(1_000 - len(f"@{UNKNOWN} "), "x")
+    for _ in range(2):
+        fill = {"Add a comment": longest}
+        assert browser.press("Comment", on=page, fill=fill, forged={"mention": UNKNOWN}).status == 303
+    assert thread.texts() == [f"@{UNKNOWN} {longest}"]
 
 
 def test_the_author_of_a_former_member_is_not_named(thread, acme, world):

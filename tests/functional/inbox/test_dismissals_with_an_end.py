@@ -4,7 +4,7 @@ import pytest
 
 from controlplane.findings import inbox, snoozes
 from tests.functional.inbox.conftest import Organization, publish
-from tests.support.sweeping import swept
+from tests.support.cleanup import swept
 from tests.support.told import told
 from tests.support.world import World, table_dump
 

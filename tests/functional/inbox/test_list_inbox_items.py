@@ -2,12 +2,10 @@
 
 import random
 
-import pytest
-
 from controlplane.findings import inbox, lists
 from tests.functional.inbox.conftest import STATUSES, Organization, cursor_of
+from tests.support.calls import recorded_calls
 from tests.support.each import each
-from tests.support.recorded import recorded_calls
 
 # Each list has its own cursors.
 QUERIES = (
@@ -25,21 +23,14 @@ QUERIES = (
 )
 
 
-def test_the_most_recently_changed_item_is_first(acme, now):
-    made = []
-    for _ in range(3):
-        made.append(acme.find())
-        now.advance(1)
-    first, second, third = (item.item_id for item in made)
-    assert acme.ids() == [third, second, first]
-    assert acme.change(made[0], "accepted").status == 200
-    assert acme.ids() == [first, third, second]
-
-
-def test_the_default_page_size_is_50(acme):
+def test_a_page_has_50_items_by_default_and_reads_one_more_than_it_shows(acme):
     for _ in range(51):
         acme.find()
     assert (len(acme.ids()), len(acme.ids("&limit=100"))) == (50, 51)
+    for query in ("", "&status=open"):
+        with recorded_calls() as calls:
+            acme.listed(f"&limit=3{query}")
+        assert [it.parameters["Limit"] for it in calls if "IndexName" in it.parameters] == [4]
 
 
 def test_urgent_items_are_first_in_each_part_that_is_sorted(acme, now, monkeypatch):
@@ -76,20 +67,6 @@ def test_search_finds_items_that_contain_each_word(acme):
         assert sorted(acme.ids(f"&q={words}")) == sorted(found), words
     for wrong in ("&q=", f"&q={'x' * 201}", "&sort=", "&sort=title"):
         assert acme.listed(wrong).code == "INVALID_PAYLOAD"
-
-
-@pytest.mark.parametrize("query", ["", "&status=open"])
-def test_pages_show_every_item_once_and_read_one_more_than_they_show(query, acme, api, world, now):
-    Organization(api, world).find()
-    made = []
-    for number in range(12):
-        made.append(acme.find().item_id)
-        now.advance(number % 2)  # some of them at the same millisecond
-    for limit in (1, 2, 3, 7, 100):
-        assert sorted(acme.walk(f"&limit={limit}{query}")) == sorted(made)
-    with recorded_calls() as calls:
-        acme.listed(f"&limit=3{query}")
-    assert [it.parameters["Limit"] for it in calls if "IndexName" in it.parameters] == [4]
 
 
 @each("seed", range(6))

@@ -121,16 +121,11 @@ def test_newer_evidence_doesnt_change_the_version_or_the_place_in_lists(acme, fo
     assert (listed.path, listed.version, listed.updated_at) == ("src/moved.html", item.version, item.updated_at)
 
 
-def test_the_issue_is_kept(found, now):
+def test_the_issue_and_the_path_are_kept(acme, found, now):
     item = publish(found)
-    issue_attempts.complete(item.item_id, None, ISSUE)
-    now.advance(3_600)
-    again = publish(found, observed_at=LATER, title="Another")
-    assert (again.github_issue, again.title) == (ISSUE, "Another")
-
-
-def test_an_issue_and_a_decision_keep_the_path(acme):
-    item = acme.find(acme.connect())
     issue_attempts.complete(item.item_id, None, ISSUE)
     acme.move(item, "accepted")
     assert only(acme, "accepted").path == "src/index.html"
+    now.advance(3_600)
+    again = publish(found, observed_at=LATER, title="Another")
+    assert (again.github_issue, again.title) == (ISSUE, "Another")

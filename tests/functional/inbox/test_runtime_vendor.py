@@ -6,9 +6,9 @@ from controlplane.findings import intake
 from controlplane.findings.items import RuntimeVendor
 from tests.functional.inbox.conftest import Organization
 from tests.functional.projects.builders import make_project
+from tests.support.calls import recorded_calls
 from tests.support.each import each
 from tests.support.populated_organization import detection
-from tests.support.recorded import recorded_calls
 
 
 @pytest.fixture
@@ -31,22 +31,17 @@ def shown(acme, query=""):
     ]
 
 
-def test_the_item_the_response_to_a_change_and_lists_have_the_same_vendor(acme, project, now):
+def test_the_item_its_changes_and_lists_have_the_same_vendor(acme, project, now):
     vendor = detect(project)
     (item,) = acme.listed().data
-    path = f"/v1/inbox/{item['id']}"
-    assert acme.api.get(path, acme.owner.token).data["runtimeVendor"] == item["runtimeVendor"] == vendor
+    path, token = f"/v1/inbox/{item['id']}", acme.owner.token
+    assert acme.api.get(path, token).data["runtimeVendor"] == item["runtimeVendor"] == vendor
     now.advance(1)
-    body = {"status": "accepted", "version": item["version"]}
-    changed = acme.api.patch(path, acme.owner.token, json_body=body).data
+    changed = acme.api.patch(path, token, json_body={"status": "accepted", "version": item["version"]}).data
     assert changed["runtimeVendor"] == vendor
     assert acme.listed("&status=accepted").data == [changed]
-
-
-def test_a_finding_that_a_decision_resolved_is_listed_with_its_vendor(acme, project):
-    vendor = detect(project)
-    path = f"/v1/projects/{project.project_id}/vendors/segment/decision"
-    acme.api.post(path, acme.owner.token, json_body={"decision": "approve"})
+    decision = f"/v1/projects/{project.project_id}/vendors/segment/decision"
+    acme.api.post(decision, token, json_body={"decision": "approve"})
     assert shown(acme, "&status=resolved") == ([vendor], ["Query"])
 
 

@@ -8,8 +8,6 @@ from controlplane.platform.core import clock
 from tests.functional.inbox.conftest import STATUSES, stored
 from tests.support.each import each
 
-ABSENT = object()
-
 
 @each(("before", "after"), product(STATUSES, STATUSES))
 def test_any_status_can_follow_any_other(before, after, acme, now):
@@ -51,21 +49,10 @@ def test_the_reason_and_its_author_are_stored_until_the_next_change(acme, world)
     assert acme.get(item)["statusReason"] is None
 
 
-@each(
-    ("field", "values"),
-    [
-        ("status", [ABSENT, "", "OPEN", "closed", None, 1, True, [], {}, ["open"], "open\u200b"]),
-        ("version", [ABSENT, "", None, 1, True, [], {}, "x" * 201]),
-        ("reason", [1, True, [], {}, "x" * 1_001]),
-    ],
-)
-def test_an_invalid_field_returns_400_and_changes_nothing(field, values, acme):
+def test_a_change_of_nothing_returns_400_and_names_the_status(acme):
     item = acme.find()
-    for value in values:
-        body = {"status": "accepted", "version": item.version, field: value}
-        sent = {name: it for name, it in body.items() if it is not ABSENT}
-        reply = acme.api.patch(f"/v1/inbox/{item.item_id}", acme.owner.token, json_body=sent)
-        assert (reply.code, reply.error["details"][0]["path"]) == ("INVALID_PAYLOAD", [field]), value
+    reply = acme.api.patch(f"/v1/inbox/{item.item_id}", acme.owner.token, json_body={"version": item.version})
+    assert (reply.code, reply.error["details"][0]["path"]) == ("INVALID_PAYLOAD", ["status"])
     assert inbox.get_item(item.item_id) == item
 
 

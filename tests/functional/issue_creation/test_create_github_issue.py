@@ -9,11 +9,10 @@ from controlplane.platform.queues import messages
 from controlplane.platform.table import keys, waiting
 from controlplane.platform.table.table import Delete, table
 from tests.functional.issue_creation.conftest import PENDING, QUEUE
+from tests.support.cleanup import swept
 from tests.support.each import each
-from tests.support.published import publish_finding
-from tests.support.sweeping import swept
 from tests.support.table import PREPARED
-from tests.support.world import table_dump
+from tests.support.world import publish_finding, table_dump
 
 
 def attempts() -> list[dict]:
@@ -53,7 +52,7 @@ class TestSuccess:
         reply = opening.post()
         assert (reply.status, reply.data["status"]) == (201, "dismissed")
 
-    @each(("outcome", "lag_seconds", "requests"), [("lost", 0, 1), ("lost", 400, 1), ("unreached", 0, 2)])
+    @each(("outcome", "lag_seconds", "requests"), [("lost", 0, 1), ("lost", 400, 1), ("unreached", 0, 2), (502, 0, 2)])
     def test_after_a_failure_the_issue_is_found_by_its_marker_or_created(self, opening, outcome, lag_seconds, requests):
         opening.finding()
         made, sent = opening.created

@@ -9,8 +9,8 @@ import pytest
 from controlplane.findings import inbox, issue_attempts, issues
 from controlplane.platform.queues import messages
 from tests.functional.issue_creation.conftest import PENDING, QUEUE
+from tests.support.cleanup import swept
 from tests.support.issue_host import HostedIssue
-from tests.support.sweeping import swept
 
 NOT_FOUND = {"status": "link_refused", "reason": "issue_not_found"}
 

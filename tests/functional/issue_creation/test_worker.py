@@ -11,8 +11,8 @@ from controlplane.platform.table.table import Delete, table
 from issue_creation import text
 from issue_creation.app import handler
 from tests.functional.issue_creation.conftest import DEAD_LETTERS, QUEUE
+from tests.support.cleanup import swept
 from tests.support.issue_host import HostedIssue
-from tests.support.sweeping import swept
 from tests.support.table import PREPARED
 
 
@@ -78,14 +78,6 @@ class TestUnknownOutcomes:
         wanted.work_until_quiet()
         assert moments == [("create", 0), ("list", 20), ("list", 120), ("list", 601), ("create", 601)]
         assert all("since=2026-03-04T05" in url for kind, url in wanted.host.requests if kind == "list")
-
-    def test_after_ten_minutes_without_it_the_attempt_is_sent_again(self, wanted):
-        wanted.host.script.append((502, {}))
-        wanted.work()
-        assert wanted.attempt.state == "sending"
-        wanted.work_until_quiet()
-        assert wanted.created == (1, 2)
-        assert wanted.recorded is not None
 
     def test_a_failed_list_proves_nothing(self, wanted, now):
         wanted.host.script.append("lost")

@@ -48,10 +48,10 @@ def limit(monkeypatch):
 
 @pytest.fixture
 def proxy(monkeypatch):
-    """Sets a trusted proxy at these addresses, which sends the client's address in this header."""
+    """Sets a trusted proxy at these addresses, which sends the client's address in X-Forwarded-For."""
 
-    def trust(*networks, header="X-Forwarded-For"):
-        monkeypatch.setitem(settings.__dict__, "trusted_proxy_header", header)
+    def trust(*networks):
+        monkeypatch.setitem(settings.__dict__, "trusted_proxy_header", "X-Forwarded-For")
         monkeypatch.setitem(settings.__dict__, "trusted_proxy_addresses", tuple(map(ip_network, networks)))
 
     return trust

@@ -24,10 +24,9 @@ from controlplane.platform.table.table import ConditionFailed, Put, Update, tabl
 from dashboard.api_keys.pages import usage_chart
 from tests.functional.limits.conftest import MINUTE, THROTTLED, fill, reserved, send, throttled
 from tests.support.browser import Browser
-from tests.support.calls import refused
+from tests.support.calls import recorded_calls, refused
 from tests.support.each import each
 from tests.support.operations import Operation, operations
-from tests.support.recorded import recorded_calls
 from tests.support.table import PREPARED
 
 

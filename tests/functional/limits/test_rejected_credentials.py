@@ -10,8 +10,8 @@ from controlplane.platform.table.table import table
 from tests.functional.limits.conftest import MINUTE, send, throttled
 from tests.support.api import Api
 from tests.support.browser import Browser
+from tests.support.calls import recorded_calls
 from tests.support.each import each
-from tests.support.recorded import recorded_calls
 
 UNKNOWN = tokens.mint("assent")
 MALFORMED = UNKNOWN[:-1]

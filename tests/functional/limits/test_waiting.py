@@ -6,7 +6,7 @@ from controlplane.platform.core import clock
 from controlplane.platform.core.settings import settings
 from controlplane.platform.table import waiting
 from tests.functional.limits.conftest import throttled
-from tests.support.recorded import recorded_calls
+from tests.support.calls import recorded_calls
 
 
 @pytest.fixture(autouse=True)

@@ -80,13 +80,10 @@ def check_invariants() -> None:
 
 def all_pages(acme: Organization, path: str, limit: int) -> list[Any]:
     """Returns what the pages of a list contain, each of which is full but the last one."""
-    reply = acme.call("GET", path, query=f"&limit={limit}")
-    seen = reply.data
-    while cursor := reply.body["pagination"]["nextCursor"]:
-        assert len(reply.data) == limit
-        reply = acme.call("GET", path, query=f"&limit={limit}&cursor={cursor}")
-        seen += reply.data
-    return seen
+    target = f"/v1/{path}?organizationId={acme.id}&limit={limit}"
+    pages = [page.data for page in acme.api.pages(target, acme.owner.token)]
+    assert {len(page) for page in pages[:-1]} <= {limit}
+    return [it for page in pages for it in page]
 
 
 @pytest.fixture

@@ -38,6 +38,8 @@ def test_an_invitation_is_pending_for_seven_days_and_names_its_inviter(acme, now
             "invitedBy": {"id": owner.user_id, "name": owner.name, "email": owner.email},
         },
     )
+    seen = acme.call("GET", "invitations", acme.member())
+    assert (seen.data, seen.body["pagination"]) == ([reply.data], {"nextCursor": None, "hasMore": False})
     lock, listed = acme.lock_of("grace.hopper@example.com"), table.get(keys.invitation(acme.id, invitation_id[20:]))
     assert lock["invitationId"] == listed["invitationId"] == invitation_id
     assert lock["expiresAt"] == listed["expiresAt"] == int(now.seconds) + WEEK
@@ -104,23 +106,18 @@ def test_an_id_that_is_taken_is_replaced(acme, monkeypatch):
 
 # tests/unit/test_naming.py has the forms of addresses.
 @each(
-    ("email", "role", "path"),
+    "email",
     [
-        (None, "member", "email"),
-        (["a@b.co"], "member", "email"),
-        ("Ada <ada@example.com>", "member", "email"),
-        ("a" * 64 + "@" + ".".join(["b" * 63, "c" * 63, "d" * 60, "en"]), "member", "email"),
-        ("a@" + "b." * 300_000 + "co", "member", "email"),
-        (GRACE, None, "role"),
-        (GRACE, "OWNER", "role"),
-        (GRACE, ["member"], "role"),
+        "Ada <ada@example.com>",
+        "a" * 64 + "@" + ".".join(["b" * 63, "c" * 63, "d" * 60, "en"]),
+        "a@" + "b." * 300_000 + "co",
     ],
 )
-def test_an_invalid_field_is_named_and_nothing_is_written(email, role, path, acme):
+def test_an_invalid_address_is_named_and_nothing_is_written(email, acme):
     before = len(table_dump())
-    reply = acme.invite(email, role)
+    reply = acme.invite(email, "member")
     assert (reply.status, reply.code) == (400, "INVALID_PAYLOAD")
-    assert [problem["path"] for problem in reply.error["details"]] == [[path]]
+    assert [problem["path"] for problem in reply.error["details"]] == [["email"]]
     assert len(table_dump()) == before
 
 
@@ -161,26 +158,12 @@ def invite_guests(acme: Organization, count: int, now: FakeClock) -> list[str]:
     return made[::-1]
 
 
-def test_every_member_sees_an_invitation_as_returned_at_its_creation(acme, api, world):
-    Organization(api, world).invite()
-    created = acme.invite(role="admin").data
-    for caller in (acme.owner, acme.member()):
-        reply = acme.call("GET", "invitations", caller)
-        assert (reply.status, reply.data) == (200, [created])
-        assert reply.body["pagination"] == {"nextCursor": None, "hasMore": False}
-
-
-def test_the_newest_are_listed_first_over_all_pages(acme, now):
-    made = invite_guests(acme, 5, now)
-    for limit in (1, 2, 5, 100):
-        assert [it["id"] for it in all_pages(acme, "invitations", limit)] == made
-
-
-def test_a_page_is_full_despite_a_void_invitation(acme, now):
-    made, admin = invite_guests(acme, 4, now), acme.member("admin")
+def test_the_newest_are_listed_first_on_full_pages_without_those_that_are_void(acme, now):
+    made, admin = invite_guests(acme, 5, now), acme.member("admin")
     acme.invite("void@example.com", by=admin)
     acme.world.leave(acme.company, admin)
-    assert [it["id"] for it in all_pages(acme, "invitations", 2)] == made
+    for limit in (1, 2, 5, 100):
+        assert [it["id"] for it in all_pages(acme, "invitations", limit)] == made
 
 
 def test_an_expired_invitation_that_is_still_stored_is_omitted_and_gets_404(acme, now):

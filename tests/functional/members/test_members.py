@@ -3,10 +3,10 @@
 from controlplane.platform.core.roles import Role
 from controlplane.platform.table import keys
 from controlplane.platform.table.table import Put, table
-from tests.functional.members.conftest import ADMIN_REQUIRED, OWNER_REQUIRED, Organization, all_pages
+from tests.functional.members.conftest import ADMIN_REQUIRED, OWNER_REQUIRED, Organization
 from tests.support.each import each
 from tests.support.table import PREPARED
-from tests.support.world import get_profile, table_dump
+from tests.support.world import get_profile
 
 PATH = "/v1/members"
 
@@ -33,12 +33,8 @@ def test_members_are_listed_with_role_joining_time_and_user_to_each_of_them(acme
         assert {it["user"]["id"]: it["role"] for it in acme.call("GET", "members", person).data} == people
 
 
-def test_pages_show_every_member_once_and_50_by_default(acme):
-    people = [acme.owner.user_id, *(acme.member().user_id for _ in range(5))]
-    for limit in (1, 2, 6, 7):
-        seen = [it["user"]["id"] for it in all_pages(acme, "members", limit)]
-        assert sorted(seen) == sorted(people)
-    for _ in range(45):
+def test_a_page_has_50_members_by_default(acme):
+    for _ in range(50):
         acme.member()
     reply = acme.call("GET", "members")
     assert (len(reply.data), reply.body["pagination"]["hasMore"]) == (50, True)
@@ -50,23 +46,6 @@ def test_paging_continues_after_the_last_shown_member_was_removed(acme):
     acme.world.leave(acme.company, people.pop(first.data[0]["user"]["id"]))
     reader, query = next(iter(people.values())), f"&cursor={first.body['pagination']['nextCursor']}"
     assert {it["user"]["id"] for it in acme.call("GET", "members", reader, query).data} == {*people}
-
-
-@each("path", ["members", "invitations"])
-def test_a_cursor_only_works_for_its_list_and_organization(path, acme, api, world):
-    other = Organization(api, world, owner=acme.owner)
-    acme.member()
-    for number in range(2):
-        acme.invite(f"guest{number}@example.com")
-    cursor = acme.call("GET", path, query="&limit=1").body["pagination"]["nextCursor"]
-    another_list = "invitations" if path == "members" else "members"
-    for reply in (
-        acme.call("GET", another_list, query=f"&cursor={cursor}"),
-        other.call("GET", path, query=f"&cursor={cursor}"),
-        acme.call("GET", path, query=f"&cursor={cursor[:-1]}"),
-        acme.call("GET", path, query="&cursor="),
-    ):
-        assert (reply.code, reply.error["details"][0]["path"]) == ("INVALID_PAYLOAD", ["cursor"])
 
 
 ROLES: list[Role] = ["owner", "admin", "member"]
@@ -115,16 +94,6 @@ def test_a_repeated_change_counts_once(acme):
     person = acme.member()
     assert [acme.give(person, "owner").data["updated"] for _ in range(2)] == [True, False]
     assert table.get(keys.organization(acme.id))["owners"] == 2
-
-
-@each("role", [None, "", "Owner", "owner ", "root", 1, True, ["admin"], {"a": 1}, "x" * 9000])
-def test_an_invalid_role_is_named_and_nothing_is_written(role, acme):
-    person = acme.member()
-    before = len(table_dump())
-    reply = acme.give(person, role)
-    assert (reply.status, reply.code) == (400, "INVALID_PAYLOAD")
-    assert [problem["path"] for problem in reply.error["details"]] == [["role"]]
-    assert (acme.role_of(person), len(table_dump())) == ("member", before)
 
 
 def test_a_former_member_and_a_former_caller_get_404(acme):

@@ -15,8 +15,8 @@ from ops import members
 from sweeper.service import sweep
 from tests.support.audits import make_issue, make_scan
 from tests.support.populated_organization import detection
-from tests.support.published import publish_finding
 from tests.support.told import told
+from tests.support.world import publish_finding
 
 
 @pytest.fixture

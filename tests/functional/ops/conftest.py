@@ -76,7 +76,7 @@ def _environment() -> Iterator[None]:
     name, client = table.name, table.client
     with mock.patch.dict(os.environ):
         yield
-    table.name, table._client = name, client
+    table.name, table.client = name, client
 
 
 @pytest.fixture

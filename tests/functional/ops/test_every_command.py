@@ -233,7 +233,7 @@ class TestIssues:
         assert inbox.get_item(InboxItemId.stored(shop.names["item"])).github_issue == (42, url, AT, "open")
 
     def test_an_attempt_isnt_ended_while_an_issue_may_still_appear(self, ops, shop, now):
-        (attempt,) = issue_attempts.list_attempts().items
+        (attempt,) = issue_attempts.list_attempts()
         issue_attempts.start_sending(attempt)
         now.advance(599)
         absent = ("issue", "reconcile", shop.names["item"], "--absent", "--yes")

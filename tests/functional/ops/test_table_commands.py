@@ -14,7 +14,7 @@ from controlplane.platform.table.table import Delete, Unrecorded, Update, table
 from ops.output import Conflict, NotFound
 from ops.tables import restore
 from tests.functional.projects.builders import make_project
-from tests.support.recorded import recorded_calls
+from tests.support.calls import recorded_calls
 from tests.support.world import Company, table_dump
 
 SOURCE, TARGET = "assent-table", "assent-restored"

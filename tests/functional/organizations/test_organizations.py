@@ -5,7 +5,6 @@ import pytest
 from controlplane.organizations import store as organizations
 from controlplane.platform.core.roles import RANK
 from tests.support.api import Api, Reply
-from tests.support.each import each
 from tests.support.world import Person
 
 PATH = "/v1/organizations"
@@ -103,15 +102,6 @@ def test_the_saved_organization_is_used_by_default_on_every_device(api, world, p
     assert active(api, member.token) == companies[1].organization_id
 
 
-# A default can't be cleared.
-@each("body", [{}, *({"organizationId": value} for value in (None, "", 17, ["x"], {}))])
-def test_an_invalid_organization_id_changes_nothing(body, api, person, companies):
-    reply = api.put(DEFAULT_PATH, person.token, json_body=body)
-    assert (reply.status, reply.code) == (400, "INVALID_PAYLOAD")
-    assert reply.error["details"][0]["path"] == ["organizationId"]
-    assert active(api, person.token) == companies[0].organization_id
-
-
 def test_every_organization_of_others_gets_the_same_403(api, world, person, companies):
     left = world.company()
     world.leave(left, world.member(left, person=person))
@@ -157,27 +147,3 @@ def test_after_the_default_is_lost_the_one_that_remains_becomes_it(api, world):
     world.leave(lost, person)
     create(api, person, "Fourth")
     assert active(api, person.token) == kept.organization_id
-
-
-def test_a_list_helper_pages_through_organizations_and_regions_like_through_every_list(api, world):
-    person = world.person()
-    slugs = sorted(world.company(owner=person).slug for _ in range(3))
-    regions = [it["id"] for it in api.get("/v1/regions").data]
-
-    def read_all(path, token, field, limit):
-        found, cursor = [], ""
-        while True:
-            reply = api.get(f"{path}?limit={limit}{cursor}", token)
-            assert len(reply.data) <= limit
-            found += [it[field] for it in reply.data]
-            if not reply.body["pagination"]["hasMore"]:
-                return found
-            cursor = f"&cursor={reply.body['pagination']['nextCursor']}"
-
-    for limit in (1, 2, 3, 100):
-        assert read_all(PATH, person.token, "organizationSlug", limit) == slugs
-        assert read_all("/v1/regions", None, "id", limit) == regions
-    cursor = api.get(f"{PATH}?limit=1", person.token).body["pagination"]["nextCursor"]
-    other = world.company().owner.token
-    for path, token in ((PATH, other), ("/v1/regions", None)):
-        assert api.get(f"{path}?cursor={cursor}", token).error["details"][0]["code"] == "invalid_cursor"

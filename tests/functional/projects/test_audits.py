@@ -224,23 +224,9 @@ def test_a_website_has_at_most_five_audits_and_a_project_forty(websites, most, a
     assert len(stored("AUDIT#")) == most
 
 
-@each(
-    ("body", "field"),
-    [({}, "websiteId"), ({"websiteId": "web_x", "schedule": "hourly"}, "schedule"), ({"websiteId": 1}, "websiteId")],
-)
-def test_a_body_is_checked_and_an_unknown_website_is_not_found(body, field, shop):
+def test_an_audit_of_an_unknown_website_is_not_created(shop):
     with nothing_written():
-        assert shop.call("POST", body=body).error["details"][0]["path"] == [field]
         assert shop.create(websiteId="web_x").code == "NOT_FOUND"
-
-
-def test_a_repeated_request_creates_and_starts_once(shop, sqs):
-    key, body = {"Idempotency-Key": "one"}, {"websiteId": shop.website_id}
-    created, again = (shop.call("POST", "", body, **key) for _ in range(2))
-    assert created.data == again.data
-    started, again = (shop.start(created.data["auditId"], **key) for _ in range(2))
-    assert started.data == again.data
-    assert (len(stored("AUDIT#")), len(sqs.at(Queue.WEBSITE_AUDITS.url))) == (1, 1)
 
 
 # The sweep

@@ -78,10 +78,7 @@ def test_each_kind_of_address_is_stored_normalized_and_only_a_domain_is_primary(
 def test_a_taken_slug_gets_a_short_suffix_once_and_is_free_in_another_organization(acme, api, world):
     first, second = (acme.create(slug="mine", id="prj_x").data["slug"] for _ in range(2))
     assert (first, second[:5], len(second)) == ("shop", "shop-", len("shop-") + 4)
-    body, headers = {"name": "Shop", "region": "eu-central"}, {"Idempotency-Key": "one"}
-    third, repeated = (acme.call("POST", json_body=body, headers=headers) for _ in range(2))
-    assert (third.text, projects_counted(acme.company)) == (repeated.text, 3)
-    assert len({first, second, third.data["slug"]}) == 3
+    assert len({first, second, acme.create().data["slug"]}) == 3
     assert Organization(api, world).create().data["slug"] == "shop"
 
 
@@ -101,16 +98,8 @@ def test_a_member_creates_in_the_organization_that_the_query_or_the_body_names(a
 @each(
     ("fields", "path"),
     [
-        ({"name": ""}, ["name"]),
-        ({"name": "   "}, ["name"]),
         ({"name": "x" * 101}, ["name"]),
-        ({"name": "a\nb"}, ["name"]),
-        ({"region": ""}, ["region"]),
         *INVALID,
-        *(({name: None}, [name]) for name in ("name", "region", "organizationId")),
-        ({"consent": {"trustedOrigins": None}}, ["consent", "trustedOrigins"]),
-        ({"organizationId": ""}, ["organizationId"]),
-        ({"trustedOrigins": None, "organizationId": "org"}, ["trustedOrigins"]),
         ({"trustedOrigins": []}, ["organizationId"]),
         *(({"region": region}, ["region"]) for region in ("mars", "EU-CENTRAL", " eu-central", "x" * 10_000)),
     ],

@@ -22,40 +22,34 @@ def settings(text):
 
 
 class TestAComment:
-    def test_suppresses_a_finding_which_is_counted(self, audit):
-        done = audit.scan({"a.html": page(_SILENT + GA, HOTJAR)})
+    def test_suppresses_a_finding_which_is_counted_unless_it_has_no_reason(self, audit):
+        unreasoned = "<!-- assent-ignore: session-replay-loaded -->\n"
+        done = audit.scan({"a.html": page(_SILENT + GA, unreasoned + HOTJAR)})
         assert (done.issue_count, done.finding_count) == (1, 1)
         assert audit.statuses() == {"Hotjar": "open"}
         assert done.coverage.suppressed == {"comment": {"analytics-loaded": 1}}
-        assert done.coverage.notes == ()
+        [note] = done.coverage.notes
+        assert note.startswith("a.html, line 5: An assent-ignore comment has no effect without a reason.")
 
-    def test_resolves_the_open_item_with_its_reason_and_removing_it_opens_the_item_again(self, audit, story):
-        silent = {"a.html": page(_SILENT + GA)}
-        story({"a.html": page(GA)}, silent, silent, {"a.html": page(GA)}, silent)
-        assert story.statuses == ["open", "resolved", "resolved", "open", "resolved"]
-        item = audit.item()
+    def test_resolves_the_open_item_with_its_reason_which_is_no_fix_and_removing_it_opens_the_item(
+        self, audit, story, repository
+    ):
+        loud, silent = {"a.html": page(GA)}, {"a.html": page(_SILENT + GA)}
+        item = story(loud, silent)
         assert item.status_reason == "A comment in the code suppresses it: Only counts, see DPO-12"
         assert item.resolved_by == story.scan.scan_id
-
-    def test_keeps_a_persons_decision(self, story):
-        story({"a.html": page(GA)}, "dismissed", {"a.html": page(_SILENT + GA)})
-        assert story.statuses == ["open", "dismissed", "dismissed"]
-
-    def test_isnt_a_fix(self, audit):
-        audit.scan({"a.html": page(GA)})
-        assert audit.scan({"a.html": page(_SILENT + GA)}).comparison.fixed_count == 0
+        assert story.scan.comparison.fixed_count == 0
+        [known] = list_history(repository.repository_id).values()
+        assert (known.gone.scan_id, known.unsettled) == (story.scan.scan_id, False)
+        story(silent, loud, silent)
+        assert story.statuses == ["open", "resolved", "resolved", "open", "resolved"]
+        # It keeps a person's decision.
+        assert story(loud, "dismissed", silent).status == "dismissed"
 
     def test_suppresses_one_of_two_findings_with_the_same_code(self, audit):
         audit.scan({"a.html": page(GA), "b.html": page(GA)})
         audit.scan({"a.html": page(_SILENT + GA), "b.html": page(GA)})
         assert {(it.path, it.status) for it in audit.items()} == {("a.html", "resolved"), ("b.html", "open")}
-
-    def test_without_a_reason_is_a_note_and_the_finding_stays(self, audit):
-        done = audit.scan({"a.html": page("<!-- assent-ignore: analytics-loaded -->\n" + GA)})
-        assert audit.statuses() == {"Google Analytics": "open"}
-        assert done.coverage.suppressed == {}
-        [note] = done.coverage.notes
-        assert note.startswith("a.html, line 3: An assent-ignore comment has no effect without a reason.")
 
 
 class TestTheRepositorysSettings:
@@ -97,27 +91,24 @@ class TestTheRepositorysSettings:
             vendor.id for it in found_by(audit.scan({"a.html": page(_OWN)})) for vendor in it.vendors
         }
 
-    @pytest.mark.parametrize("text", ["severity: {no-such-rule: off}\n", "exclude: [", "- " * 30_000])
-    def test_that_are_wrong_are_a_note_and_change_nothing(self, audit, text):
+    @pytest.mark.parametrize(
+        ("text", "said"),
+        [
+            ("severity: {no-such-rule: off}\n", ", line 1: severity.no-such-rule: there is no such rule."),
+            ("exclude: [", ", line 2: it isn't valid YAML."),
+            ("- " * 30_000, ""),
+            ("# " + "a" * 70_000, " can't be read: too large."),
+        ],
+        ids=["rule", "YAML", "nested", "large"],
+    )
+    def test_that_are_wrong_are_a_note_and_change_nothing(self, audit, text, said):
         done = audit.scan({**settings(text), "a.html": page(GA)})
         assert audit.statuses() == {"Google Analytics": "open"}
         [note] = done.coverage.notes
-        assert note.startswith(".assent.yml")
+        assert note.startswith(f".assent.yml{said}")
         assert note.endswith("The scan ignored it.")
-
-    def test_that_are_too_large_change_nothing(self, audit):
-        done = audit.scan({**settings("# " + "a" * 70_000), "a.html": page(GA)})
-        assert done.coverage.notes == (".assent.yml can't be read: too large. The scan ignored it.",)
 
     def test_apply_to_a_linked_folder_although_they_are_outside_of_it(self, audit, repository):
         repositories.link_project(repository.repository_id, Link(repository.links[0].project_id, None, "web", False))
         done = audit.scan({**settings("exclude: [web/old/]\n"), "web/a.html": page(GA), "web/old/b.html": page(GA)})
         assert {it.location.path for it in found_by(done)} == {"web/a.html"}
-
-
-def test_the_history_of_a_suppressed_finding_says_that_it_is_gone(audit, repository):
-    audit.scan({"a.html": page(GA)})
-    done = audit.scan({"a.html": page(_SILENT + GA)})
-    [known] = list_history(repository.repository_id).values()
-    assert known.gone.scan_id == done.scan_id
-    assert not known.unsettled

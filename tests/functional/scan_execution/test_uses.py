@@ -23,9 +23,9 @@ from tests.functional.scan_execution.repeated_scans import BING, GA, HOTJAR, Aud
 from tests.functional.scan_execution.test_access_levels import unlock  # noqa: F401 (a fixture)
 from tests.support import invariants
 from tests.support.api import Api
+from tests.support.calls import recorded_calls
 from tests.support.cleanup import finish_deletions
 from tests.support.populated_organization import detection
-from tests.support.recorded import recorded_calls
 from tests.support.sqs import FakeSqs
 from tests.support.table import PREPARED
 from tests.support.world import Company, World

@@ -7,6 +7,7 @@ import tarfile
 import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -53,14 +54,46 @@ def skipped_alone(content: bytes, folder: Path, reason: str, limits: Limits = DE
 GOOD = (member(f"{TOP}/good.js", content=b"1"), b"1")
 
 
+OTHERS = {f"apps/{number}.js": "1" * 9_000 for number in range(50)}
+DEEP = {f"{number}/" + "d/" * 30 + "a.js": "1" for number in range(100)}
+# Files, options, what was unpacked, and the number of files that are stored.
+ARCHIVES: dict[str, tuple[dict[str, str | bytes], dict[str, Any], Unpacked, int]] = {
+    "all": ({"a.js": "1", "src/b.ts": "22", "src/deep/ä b.tsx": b"\x00\xff", "empty.js": ""}, {}, Unpacked(4, {}), 4),
+    "the root directory": (
+        {"a.js": "1", "apps/web/b.js": "2", "apps/website/c.js": "3"}, {"root_directory": "apps/web"},
+        Unpacked(1, {}), 1,
+    ),
+    "irrelevant files": (
+        {"a.js": "1", "b.png": "2", "c.png": "3"}, {"reason_to_skip": image}, Unpacked(3, {"image": 2}), 1,
+    ),
+    "a smaller file can still fit": (
+        {"a.js": "1", "b.js": "2" * 9_000, "c.js": "3"}, {"limits": Limits(stored_bytes=2 * 4_096)},
+        Unpacked(3, {"too many bytes": 1}), 2,
+    ),
+    "folders count as they take room on the disk": (
+        {**DEEP}, {"limits": Limits(stored_bytes=10 * 32 * 4_096)}, Unpacked(100, {"too many bytes": 90}), 10,
+    ),
+    "files outside of the root directory count for nothing": (
+        {**OTHERS, **{f"web/{number}.js": "1" for number in range(3)}, "z.js": "1"},
+        {"limits": Limits(listed_files=3, stored_files=3, stored_bytes=5 * 4_096), "root_directory": "web"},
+        Unpacked(3, {}), 3,
+    ),
+    "files after the limit of listed ones": (
+        {f"{number:03}.js": "1" for number in range(20)}, {"limits": Limits(listed_files=7)},
+        Unpacked(7, {}, Cut("listed_files", "006.js")), 7,
+    ),
+}  # fmt: skip
+
+
 class TestGoodArchives:
-    def test_files_are_unpacked_to_their_paths_in_the_repository(self, tmp_path):
-        files: dict[str, str | bytes] = {"a.js": "1", "src/b.ts": "22", "src/deep/ä b.tsx": b"\x00\xff", "empty.js": ""}
-        result = unpack(pieces(archive(files)), tmp_path)
-        assert result == Unpacked(4, {})
-        assert stored(tmp_path) == {
-            "a.js": b"1", "src/b.ts": b"22", "src/deep/ä b.tsx": b"\x00\xff", "empty.js": b"",
-        }  # fmt: skip
+    @each("name", ARCHIVES)
+    def test_the_files_that_are_wanted_and_fit_are_unpacked_to_their_paths(self, name, tmp_path_factory):
+        files, options, expected, count = ARCHIVES[name]
+        folder = tmp_path_factory.mktemp("unpacked")
+        assert unpack(pieces(archive(files)), folder, **options) == expected
+        found = stored(folder)
+        assert len(found) == count
+        assert found == {path: it.encode() if isinstance(it := files[path], str) else it for path in found}
 
     @pytest.mark.parametrize("format_", [tarfile.PAX_FORMAT, tarfile.GNU_FORMAT, tarfile.USTAR_FORMAT])
     @pytest.mark.parametrize("size", [1, 511, 512, 513, 65_536, 1_000_000])
@@ -72,17 +105,6 @@ class TestGoodArchives:
             tar.addfile(member(name, content=content), io.BytesIO(content))
         unpack(pieces(buffer.getvalue(), size), tmp_path)
         assert stored(tmp_path) == {name.removeprefix(f"{TOP}/"): content}
-
-    def test_only_the_root_directory_is_unpacked(self, tmp_path):
-        files: dict[str, str | bytes] = {"a.js": "1", "apps/web/b.js": "2", "apps/website/c.js": "3"}
-        result = unpack(pieces(archive(files)), tmp_path, root_directory="apps/web")
-        assert result.files == 1
-        assert stored(tmp_path) == {"apps/web/b.js": b"2"}
-
-    def test_irrelevant_files_are_counted_but_not_written(self, tmp_path):
-        files: dict[str, str | bytes] = {"a.js": "1", "b.png": "2", "c.png": "3"}
-        assert unpack(pieces(archive(files)), tmp_path, reason_to_skip=image) == Unpacked(3, {"image": 2})
-        assert stored(tmp_path) == {"a.js": b"1"}
 
 
 ELSEWHERE = (
@@ -177,23 +199,6 @@ class TestLargeArchives:
         assert named == [("3.js", reason), ("4.js", reason)]
         assert stored(tmp_path).keys() == {"0.js", "1.js", "2.js"}
 
-    def test_a_smaller_file_can_still_fit(self, tmp_path):
-        content = archive({"a.js": "1", "b.js": "2" * 9_000, "c.js": "3"})
-        assert unpack(pieces(content), tmp_path, limits=Limits(stored_bytes=2 * 4_096)).skipped == {"too many bytes": 1}
-        assert stored(tmp_path).keys() == {"a.js", "c.js"}
-
-    def test_folders_count_as_they_take_room_on_the_disk(self, tmp_path):
-        content = archive({f"{number}/" + "d/" * 30 + "a.js": "1" for number in range(100)})
-        unpack(pieces(content), tmp_path, limits=Limits(stored_bytes=10 * 32 * 4_096))
-        assert len(stored(tmp_path)) == 10
-
-    def test_files_outside_of_the_root_directory_count_for_nothing(self, tmp_path):
-        others: dict[str, str | bytes] = {f"apps/{number}.js": "1" * 9_000 for number in range(50)}
-        limits = Limits(listed_files=3, stored_files=3, stored_bytes=5 * 4_096)
-        content = archive({**others, **{f"web/{number}.js": "1" for number in range(3)}, "z.js": "1"})
-        assert unpack(pieces(content), tmp_path, limits=limits, root_directory="web") == Unpacked(3, {})
-        assert len(stored(tmp_path)) == 3
-
     def test_reading_stops_at_the_limit_of_archive_bytes(self, tmp_path):
         content = archive(incompressible(20))
         result = unpack(cut_off(content, len(content) // 2), tmp_path)
@@ -207,10 +212,6 @@ class TestLargeArchives:
         result = unpack(pieces(archive(incompressible(20))), tmp_path, limits=Limits(unpacked_bytes=50_000))
         assert result.cut == Cut("unpacked_bytes", f"apps/{result.files - 1:03}.js")
         assert len(stored(tmp_path)) == result.files < 15
-
-    def test_reading_stops_at_the_limit_of_listed_files(self, tmp_path):
-        result = unpack(pieces(archive(incompressible(20))), tmp_path, limits=Limits(listed_files=7))
-        assert result == Unpacked(7, {}, Cut("listed_files", "apps/006.js"))
 
     def test_the_root_directory_is_complete_if_the_limit_is_after_it(self, tmp_path):
         content = archive({"a/1.js": "1", "a/2.js": "2", **incompressible(9)})

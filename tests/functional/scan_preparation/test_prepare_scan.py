@@ -17,9 +17,9 @@ from controlplane.projects import store as projects
 from controlplane.scans import failures, reads, requests
 from controlplane.scans.items import RequestItem, ScanItem
 from tests.support.audits import describe, make_request, make_scan, preparation_worker, serving, stored_repository
+from tests.support.cleanup import swept
 from tests.support.code_host import SHA, FakeHost
 from tests.support.sqs import FakeSqs, SqsMessage
-from tests.support.sweeping import swept
 from tests.support.world import Company, World, table_dump
 
 QUEUE, SCANS = Queue.SCAN_PREPARATION, Queue.SCAN_EXECUTION.url

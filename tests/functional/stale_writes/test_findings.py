@@ -17,8 +17,7 @@ from controlplane.projects.items import ProjectItem
 from tests.functional.projects.builders import make_project
 from tests.functional.stale_writes.cases import Case, Make, check_refused, deletes, updates
 from tests.support.populated_organization import OBSERVED_AT, detection
-from tests.support.published import publish_finding
-from tests.support.world import World
+from tests.support.world import World, publish_finding
 
 
 def _published(world: World) -> Case:

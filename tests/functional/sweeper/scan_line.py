@@ -16,10 +16,10 @@ from controlplane.scans.items import ScanItem
 from tests.functional.scan_execution.repeated_scans import PAGE
 from tests.support.api import Api, Reply
 from tests.support.audits import preparation_worker, scan_worker, serving, stored_repository
+from tests.support.cleanup import swept
 from tests.support.code_host import SHA, FakeHost, archive
 from tests.support.outcomes import Aborted
 from tests.support.sqs import FakeSqs, SqsMessage
-from tests.support.sweeping import swept
 from tests.support.table import PREPARED
 from tests.support.world import World
 

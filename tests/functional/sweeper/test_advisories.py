@@ -13,19 +13,18 @@ from controlplane.erasure.cleanup import SETTLED_AFTER_SECONDS
 from controlplane.findings import inbox
 from controlplane.findings.items import InboxItem, Status
 from controlplane.platform.core import clock
-from controlplane.platform.core.ids import ProjectId
 from controlplane.platform.queues import comparisons
 from controlplane.platform.table import keys
-from controlplane.platform.table.table import Delete, Put, table
+from controlplane.platform.table.table import Put, table
 from controlplane.projects import store as projects
 from controlplane.scans.items import ScanItem
 from controlplane.scans.reads import Inventory, UsedVendor, VendorPackage, stored_leg
 from sweeper import advisories
 from tests.functional.projects.builders import make_project
 from tests.support.audits import make_scan
-from tests.support.recorded import recorded_calls
+from tests.support.calls import recorded_calls
 from tests.support.table import PREPARED
-from tests.support.world import Company
+from tests.support.world import Company, World
 
 ENTRY: dict[str, Any] = {
     "id": "posthog-js-xss",
@@ -42,6 +41,8 @@ ENTRY: dict[str, Any] = {
 }
 
 type Publish = Callable[..., None]
+# What happens to a repository and its item, or the status that a person gives the item.
+type Step = Callable[["Line"], object] | Status
 
 
 @pytest.fixture
@@ -59,41 +60,61 @@ def publish(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Publish
     advisories.advisories.cache_clear()
 
 
+class Line:
+    """A repository, whose scans for the first linked project find one package, one minute after another."""
+
+    def __init__(self, world: World, company: Company, publish: Publish, now: Any) -> None:
+        self.company, self.publish, self._now = company, publish, now
+        self.repository: RepositoryItem = world.connected_repository(company)
+        self.projects = [self.repository.links[0].project_id]
+        self.scans: list[str] = []
+
+    def scan(
+        self,
+        newest: str | None = "1.50.0",
+        name: str = "posthog-js",
+        path: str = "web/package.json",
+        *,
+        truncated: bool = False,
+        has_inventory: bool = True,
+    ) -> ScanItem:
+        self._now.advance(60)
+        scan = make_scan(repositories.get_repository(self.repository.repository_id))
+        package = VendorPackage(name, f"^{newest}", path, newest)
+        vendors = (UsedVendor("posthog", "PostHog", "analytics", (package,)),)
+        if has_inventory:
+            table.put(stored_leg(scan.scan_id, Inventory(files=1, vendors=vendors, truncated=truncated)), PREPARED)
+        self.scans.append(scan.scan_id)
+        return scan
+
+    def decide(self, status: Status) -> None:
+        self._now.advance(60)
+        (item,) = items(self.company)
+        inbox.change_status(item, status, item.version, self.company.owner.user_id, "We don't use that part.")
+
+    def link_first(self) -> None:
+        """Links a new project and makes it the one that is scanned. The former one is a link behind it."""
+        repository_id, former = self.repository.repository_id, self.projects[0]
+        self.projects.append(make_project(self.company).project_id)
+        repositories.link_project(repository_id, Link(self.projects[1], None, None, False))
+        repositories.unlink_project(repository_id, former)
+        repositories.link_project(repository_id, Link(former, None, None, False))
+
+    def unlink(self, number: int) -> None:
+        repositories.unlink_project(self.repository.repository_id, self.projects[number])
+
+    def seen(self) -> list[str]:
+        """Returns the statuses of the items, which say if it is the item of the second project."""
+        return [it.status + " there" * (it.project_id != self.projects[0]) for it in items(self.company)]
+
+
 @pytest.fixture
-def repository(publish, world, company: Company) -> RepositoryItem:
-    return world.connected_repository(company)
-
-
-def scanned(
-    repository: RepositoryItem,
-    newest: str | None = "1.50.0",
-    name: str = "posthog-js",
-    path: str = "web/package.json",
-    *,
-    truncated: bool = False,
-) -> ScanItem:
-    """Completes a scan for the first linked project that finds the package with that newest version."""
-    scan = make_scan(repository)
-    package = VendorPackage(name, f"^{newest}", path, newest)
-    vendors = (UsedVendor("posthog", "PostHog", "analytics", (package,)),)
-    table.put(stored_leg(scan.scan_id, Inventory(files=1, vendors=vendors, truncated=truncated)), PREPARED)
-    return scan
+def line(publish: Publish, world: World, company: Company, now: Any) -> Line:
+    return Line(world, company, publish, now)
 
 
 def items(company: Company) -> list[InboxItem]:
     return inbox.list_items(company.organization_id, None, 50, None).items
-
-
-def link_first(repository: RepositoryItem, company: Company) -> ProjectId:
-    """Links a new project and makes it the one that is scanned. The former ones are links behind it."""
-    project_id = make_project(company).project_id
-    linked = repositories.link_project(repository.repository_id, Link(project_id, None, None, False))
-    links = [link.project_id for link in linked.links if link.project_id != project_id]
-    for it in links:
-        repositories.unlink_project(repository.repository_id, ProjectId.stored(it))
-    for it in links:
-        repositories.link_project(repository.repository_id, Link(it, None, None, False))
-    return project_id
 
 
 def stored(repository: RepositoryItem) -> tuple[list[dict[str, Any]], dict[str, Any] | None]:
@@ -106,16 +127,82 @@ def make_due(repository: RepositoryItem) -> None:
     table.put(comparisons.due_leg(repository.repository_id), PREPARED)
 
 
-def decide(company: Company, status: Status) -> None:
-    (item,) = items(company)
-    inbox.change_status(item, status, item.version, company.owner.user_id, "We don't use that part.")
+def scan(newest: str | None = "1.50.0", **options: Any) -> Step:
+    return lambda line: line.scan(newest, **options)
 
 
-def test_an_affected_version_opens_one_item_that_says_where_it_is_and_what_to_do(sweep, company, repository, api):
-    scan = scanned(repository, path="my app/#1?/package.json")
+def publish_entry(**fields: Any) -> Step:
+    return lambda line: line.publish(**fields)
+
+
+def unlink(number: int) -> Step:
+    return lambda line: line.unlink(number)
+
+
+FOUND = (scan(), ["open"])
+# Steps, each followed by a sweep, and the items then.
+STORIES: dict[str, list[tuple[Step, list[str]]]] = {
+    "a version after the range": [(scan("1.57.2"), [])],
+    "a range that allows later versions": [(scan("1.x"), [])],
+    "an unknown version": [(scan(None), [])],
+    "another package": [(scan(name="posthog"), [])],
+    "an unknown version if every version is affected": [
+        (lambda line: (line.publish(affected="*", fixed=None), line.scan(None)), ["open"]),
+    ],
+    "fixed and back": [FOUND, (scan("1.57.2"), ["resolved"]), (scan(), ["open"])],
+    "an entry that is withdrawn": [FOUND, (publish_entry(withdrawn=True), ["resolved"])],
+    "an entry that is narrowed": [FOUND, (publish_entry(affected="<1.50.0"), ["resolved"])],
+    "dismissed until a new edition": [
+        FOUND,
+        ("dismissed", ["dismissed"]),
+        (scan(), ["dismissed"]),
+        (publish_entry(title="Reworded"), ["dismissed"]),
+        (publish_entry(title="Reworded", date="2026-03-02"), ["open"]),
+    ],
+    "resolved by a person until a scan that started later": [
+        FOUND,
+        ("resolved", ["resolved"]),
+        (publish_entry(remediation="Upgrade to 1.60.0."), ["resolved"]),
+        (scan(), ["open"]),
+    ],
+    "an inventory that isn't complete, and an entry that is withdrawn": [
+        FOUND, (scan("1.57.2", truncated=True), ["open"]), (publish_entry(withdrawn=True), ["resolved"]),
+    ],
+    "no inventory, and an entry that is withdrawn": [
+        FOUND, (scan(has_inventory=False), ["open"]), (publish_entry(withdrawn=True), ["resolved"]),
+    ],
+    "another project still has it": [FOUND, (Line.link_first, ["open"]), (scan("1.57.2"), ["open"])],
+    "a person's resolution before the latest scan, which doesn't have it, though another project does": [
+        FOUND, (Line.link_first, ["open"]), ("resolved", ["resolved"]), (scan("1.57.2"), ["open"]),
+    ],
+    "two projects that are unlinked": [
+        FOUND, (Line.link_first, ["open"]), (scan(), ["open there"]), (unlink(1), ["open"]), (unlink(0), ["resolved"]),
+    ],
+    "the only project that has it is unlinked": [
+        (scan("1.57.2"), []), (Line.link_first, []), (scan(), ["open there"]), (unlink(1), ["resolved there"]),
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", STORIES)
+def test_an_item_follows_scans_the_list_links_and_people(name, sweep, line):
+    for step, expected in STORIES[name]:
+        line.decide(step) if isinstance(step, str) else step(line)
+        assert sweep()["MatchedRepositories"] == (0 if isinstance(step, str) else 1)
+        assert line.seen() == expected
+    for it in items(line.company):
+        item = inbox.get_item(it.item_id)
+        assert (item.resolved_by in line.scans) is (item.status == "resolved")
+        assert ("withdrawn" in (item.status_reason or "")) is ("withdrawn" in name)
+
+
+def test_an_affected_version_opens_one_item_that_says_where_it_is_and_what_to_do(sweep, line, world, api):
+    scan, token = line.scan(path="my app/#1?/package.json"), line.company.owner.token
+    other = world.connected_repository(line.company)
     assert sweep()["MatchedRepositories"] == 1
-    (item,) = items(company)
-    shown = api.get(f"/v1/inbox/{item.item_id}", company.owner.token).data
+    (item,) = api.get(f"/v1/inbox?repositoryId={scan.repository_id}", token).data
+    assert api.get(f"/v1/inbox?repositoryId={other.repository_id}", token).data == []
+    shown = api.get(f"/v1/inbox/{item['id']}", token).data
     named = ("title", "summary", "priority", "remediation")
     assert {it: shown[it] for it in named} == {it: ENTRY[it] for it in named}
     assert (shown["source"], shown["status"], shown["repositoryName"]) == ("advisory", "open", scan.repository_name)
@@ -126,259 +213,101 @@ def test_an_affected_version_opens_one_item_that_says_where_it_is_and_what_to_do
     assert ">=1.0.0 <1.57.2 of posthog-js" in shown["description"]
 
 
-def test_a_filter_by_repository_finds_it_and_no_other_repositorys(sweep, company, repository, world, api):
-    scanned(repository)
-    other = world.connected_repository(company)
-    sweep()
-    found = [
-        len(api.get(f"/v1/inbox?repositoryId={it.repository_id}", company.owner.token).data)
-        for it in (repository, other)
-    ]
-    assert found == [1, 0]
-
-
-@pytest.mark.parametrize(
-    ("newest", "name"), [("1.57.2", "posthog-js"), ("1.x", "posthog-js"), (None, "posthog-js"), ("1.50.0", "posthog")]
-)
-def test_a_version_or_package_that_is_not_affected_opens_nothing(sweep, company, repository, newest, name):
-    scanned(repository, newest, name)
-    assert sweep()["MatchedRepositories"] == 1
-    assert items(company) == []
-
-
-def test_an_unknown_version_is_affected_if_every_version_is(sweep, company, repository, publish):
-    publish(affected="*", fixed=None)
-    scanned(repository, None)
-    sweep()
-    assert [it.status for it in items(company)] == ["open"]
-
-
-def test_a_repository_is_matched_once_and_repeating_an_interrupted_match_changes_nothing(sweep, company, repository):
-    scanned(repository)
+def test_a_new_edition_updates_the_item_and_repeating_an_interrupted_match_changes_nothing(sweep, line):
+    line.scan()
     assert [sweep()["MatchedRepositories"] for _ in range(2)] == [1, 0]
-    before = items(company)
-    make_due(repository)
+    line.publish(title="Upgrade now", date="2026-03-02", priority="P0")
     assert sweep()["MatchedRepositories"] == 1
-    assert items(company) == before
-
-
-def test_the_next_scan_without_an_affected_version_resolves_it_and_a_later_one_reopens_it(
-    sweep, company, repository, now
-):
-    statuses = []
-    for newest in ("1.50.0", "1.57.2", "1.50.0"):
-        now.advance(60)
-        scan = scanned(repository, newest)
-        sweep()
-        (item,) = items(company)
-        statuses.append((item.status, inbox.get_item(item.item_id).resolved_by == scan.scan_id))
-    assert statuses == [("open", False), ("resolved", True), ("open", False)]
-
-
-def test_a_new_edition_updates_the_item_without_another_scan(sweep, company, repository, publish):
-    scanned(repository)
-    sweep()
-    publish(title="Upgrade now", date="2026-03-02", priority="P0")
+    before = items(line.company)
+    assert [(it.title, it.priority, it.status) for it in before] == [("Upgrade now", "P0", "open")]
+    make_due(line.repository)
     assert sweep()["MatchedRepositories"] == 1
-    assert [(it.title, it.priority, it.status) for it in items(company)] == [("Upgrade now", "P0", "open")]
-
-
-@pytest.mark.parametrize("change", [{"withdrawn": True}, {"affected": "<1.50.0"}])
-def test_a_withdrawn_or_narrowed_entry_resolves_it_without_another_scan(sweep, company, repository, publish, change):
-    scanned(repository)
-    sweep()
-    publish(**change)
-    sweep()
-    (item,) = items(company)
-    assert item.status == "resolved"
-    assert ("withdrawn" in (inbox.get_item(item.item_id).status_reason or "")) is ("withdrawn" in change)
-
-
-def test_a_dismissal_holds_for_other_scans_and_texts_and_ends_with_a_new_edition(
-    sweep, company, repository, publish, now
-):
-    scanned(repository)
-    sweep()
-    decide(company, "dismissed")
-    seen = []
-    for fields in ({}, {"title": "Reworded"}, {"title": "Reworded", "date": "2026-03-02"}):
-        now.advance(60)
-        scanned(repository)
-        publish(**fields)
-        sweep()
-        seen.append([(it.title, it.status) for it in items(company)])
-    assert seen == [[(ENTRY["title"], "dismissed")], [("Reworded", "dismissed")], [("Reworded", "open")]]
-
-
-def test_a_persons_resolution_holds_until_a_scan_that_started_later(sweep, company, repository, publish, now):
-    scanned(repository)
-    sweep()
-    now.advance(60)
-    decide(company, "resolved")
-    publish(remediation="Upgrade to 1.60.0.")
-    sweep()
-    assert [it.status for it in items(company)] == ["resolved"]
-    now.advance(60)
-    scanned(repository)
-    sweep()
-    assert [it.status for it in items(company)] == ["open"]
-
-
-def test_a_version_that_another_project_still_has_keeps_it_open(sweep, company, repository, now):
-    scanned(repository)
-    link_first(repository, company)
-    now.advance(60)
-    scanned(repository, "1.57.2")
-    assert sweep()["MatchedRepositories"] == 1
-    assert [it.status for it in items(company)] == ["open"]
-
-
-def test_a_new_edition_counts_from_the_latest_scan_also_if_that_one_has_no_affected_version(
-    sweep, company, repository, publish, now
-):
-    first = scanned(repository)
-    sweep()
-    link_first(repository, company)
-    now.advance(60)
-    decide(company, "resolved")
-    now.advance(60)
-    scanned(repository, "1.57.2")
-    sweep()
-    assert [(it.status, it.project_id) for it in items(company)] == [("open", first.project_id)]
-
-
-@pytest.mark.parametrize("has_inventory", [True, False])
-def test_an_incomplete_inventory_resolves_nothing_but_what_is_withdrawn(
-    sweep, company, repository, publish, has_inventory
-):
-    scanned(repository)
-    sweep()
-    scan = scanned(repository, "1.57.2", truncated=True)
-    if not has_inventory:
-        table.delete(Delete(keys.scan_inventory(scan.scan_id)), PREPARED)
-    assert sweep()["MatchedRepositories"] == 1
-    assert [it.status for it in items(company)] == ["open"]
-    publish(withdrawn=True)
-    sweep()
-    assert [it.status for it in items(company)] == ["resolved"]
-
-
-def test_the_item_of_an_unlinked_project_is_of_the_other_one_or_resolved(sweep, company, repository, now):
-    former = scanned(repository)
-    now.advance(60)
-    other = link_first(repository, company)
-    scanned(repository)
-    sweep()
-    seen = []
-    for project_id in (other, former.project_id):
-        seen.append([(it.project_id, it.status) for it in items(company)])
-        repositories.unlink_project(repository.repository_id, ProjectId.stored(project_id))
-        assert sweep()["MatchedRepositories"] == 1
-    seen.append([(it.project_id, it.status) for it in items(company)])
-    assert seen == [[(other, "open")], [(former.project_id, "open")], [(former.project_id, "resolved")]]
-
-
-def test_an_unlinked_project_with_the_only_affected_version_keeps_nothing_open(sweep, company, repository, now):
-    scanned(repository, "1.57.2")
-    now.advance(60)
-    other = link_first(repository, company)
-    scanned(repository)
-    sweep()
-    repositories.unlink_project(repository.repository_id, other)
-    sweep()
-    assert [(it.project_id, it.status) for it in items(company)] == [(other, "resolved")]
+    assert items(line.company) == before
 
 
 @pytest.mark.parametrize("is_late", [False, True])
-def test_after_a_projects_deletion_the_item_is_of_the_other_one(sweep, company, repository, now, is_late):
-    former = scanned(repository)
-    now.advance(60)
-    project_id = link_first(repository, company)
-    scan = scanned(repository)
+def test_after_a_projects_deletion_the_item_is_of_the_other_one(sweep, line, now, is_late):
+    former = line.scan()
+    line.link_first()
+    line.scan()
     sweep()
-    before = table.get(keys.inbox_item(*items(company)[0].item_id.location))
-    projects.delete_project(projects.get_project(project_id))
+    assert line.seen() == ["open there"]
+    before = table.get(keys.inbox_item(*items(line.company)[0].item_id.location))
+    projects.delete_project(projects.get_project(line.projects[1]))
     sweep()
     if is_late:  # a comparison that began before the deletion
         table.put(Put(before or {}), PREPARED)
     now.advance(SETTLED_AFTER_SECONDS)
     for _ in range(2):
         sweep()
-    assert [(it.project_id, it.status) for it in items(company)] == [(former.project_id, "open")]
-    latest, due = stored(repository)
+    assert line.seen() == ["open"]
+    latest, due = stored(line.repository)
     assert ([it["scanId"] for it in latest], due) == ([former.scan_id], None)
-    assert scan.scan_id != former.scan_id
 
 
-def test_a_scan_that_is_completed_during_the_comparison_is_due(sweep, company, repository, monkeypatch):
-    scanned(repository)
+def test_a_scan_that_is_completed_during_the_comparison_is_due(sweep, line, monkeypatch):
+    line.scan()
     find_repository = repositories.find_repository
 
     def find(repository_id):
         monkeypatch.undo()
-        make_due(repository)
+        make_due(line.repository)
         return find_repository(repository_id)
 
     monkeypatch.setattr(repositories, "find_repository", find)
     assert [sweep()["MatchedRepositories"] for _ in range(3)] == [1, 1, 0]
 
 
-def test_a_sweep_reads_no_repository_that_is_not_due(sweep, repository):
-    scanned(repository)
+def test_a_sweep_reads_no_repository_that_is_not_due(sweep, line):
+    line.scan()
     sweep()
-    assert stored(repository)[1] is None
+    assert stored(line.repository)[1] is None
     with recorded_calls() as calls:
         sweep()
-    assert not [it for it in calls if repository.repository_id in str(it.parameters)]
+    assert not [it for it in calls if line.repository.repository_id in str(it.parameters)]
     assert not [it for it in calls if "LATESTSCANS" in str(it.parameters)]
 
 
-def test_a_new_edition_makes_all_due_from_where_the_last_run_stopped(sweep, company, world, publish, monkeypatch):
-    every = [world.connected_repository(company) for _ in range(6)]
-    for each in every:
-        scanned(each)
-    assert sweep()["MatchedRepositories"] == 6
-    assert sweep()["MatchedRepositories"] == 0
+@pytest.fixture
+def six(line: Line, world: World, now: Any) -> Company:
+    """Returns a company with six repositories whose scans have an affected version."""
+    for it in (line, *(Line(world, line.company, line.publish, now) for _ in range(5))):
+        it.scan()
+    return line.company
+
+
+def test_a_new_edition_makes_all_due_from_where_the_last_run_stopped_and_a_newer_one_from_the_start(
+    sweep, six, publish, monkeypatch
+):
+    assert [sweep()["MatchedRepositories"] for _ in range(2)] == [6, 0]
     monkeypatch.setattr(advisories, "_PAGE", 1)
     publish(title="Upgrade now", date="2026-03-02")
     runs = [sweep()["MatchedRepositories"] for _ in range(6)]
     assert (max(runs), sum(runs), runs[-1]) == (len(keys.LATEST_SCANS_PKS), 6, 0)
-    assert [it.title for it in items(company)] == ["Upgrade now"] * 6
-
-
-def test_a_newer_edition_begins_from_the_start(sweep, company, world, publish, monkeypatch):
-    for _ in range(6):
-        scanned(world.connected_repository(company))
-    sweep()
-    monkeypatch.setattr(advisories, "_PAGE", 1)
-    for title in ("Upgrade", "Upgrade now"):
-        publish(title=title, date="2026-03-02")
+    assert [it.title for it in items(six)] == ["Upgrade now"] * 6
+    for title in ("Upgrade", "Upgrade today"):
+        publish(title=title, date="2026-03-03")
         sweep()
-    publish(title="Upgrade now", date="2026-03-03")
+    publish(title="Upgrade today", date="2026-03-04")
     for _ in range(6):
         sweep()
-    assert [it.title for it in items(company)] == ["Upgrade now"] * 6
+    assert [it.title for it in items(six)] == ["Upgrade today"] * 6
 
 
-def test_a_run_out_of_time_is_continued_and_a_failed_repository_stops_no_other(
-    sweep, company, world, repository, monkeypatch
-):
-    for each in (repository, *(world.connected_repository(company) for _ in range(5))):
-        scanned(each)
+def test_a_run_out_of_time_is_continued_and_a_failed_repository_stops_no_other(sweep, six, monkeypatch):
     table.put_all([{**keys.due_comparison("rep_0")._asdict()}], PREPARED)
     ticks = iter(range(10_000))
     monkeypatch.setattr(clock, "monotonic_source", lambda: next(ticks) * 0.05)
     runs = [sweep()["MatchedRepositories"] for _ in range(12)]
-    assert sum(runs) == 6
-    assert len(items(company)) == 6
+    assert (sum(runs), len(items(six))) == (6, 6)
 
 
-def test_a_disconnected_repository_leaves_nothing(sweep, company, repository, now):
-    scanned(repository)
+def test_a_disconnected_repository_leaves_nothing(sweep, line, now):
+    line.scan()
     sweep()
-    repositories.disconnect_repository(repository.repository_id)
+    repositories.disconnect_repository(line.repository.repository_id)
     now.advance(SETTLED_AFTER_SECONDS)
     for _ in range(2):
         sweep()
         now.advance(SETTLED_AFTER_SECONDS)
-    assert (items(company), stored(repository)) == ([], ([], None))
+    assert (items(line.company), stored(line.repository)) == ([], ([], None))

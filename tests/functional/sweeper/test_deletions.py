@@ -26,7 +26,7 @@ from controlplane.scans import failures, findings, unlocks
 from controlplane.scans.items import ScanItem, UnknownScan
 from tests.functional.projects.builders import make_project, stored
 from tests.support.audits import make_issue, make_scan
-from tests.support.calls import before_the_transaction, before_the_update_of, intercepted
+from tests.support.calls import before_the_transaction, before_the_update_of, intercepted, recorded_calls
 from tests.support.cleanup import clean_up, clean_up_for, finish_deletions
 from tests.support.populated_organization import (
     PopulatedOrganization,
@@ -35,10 +35,8 @@ from tests.support.populated_organization import (
     kinds_containing,
     populate_organization,
 )
-from tests.support.published import publish_finding
-from tests.support.recorded import recorded_calls
 from tests.support.table import PREPARED
-from tests.support.world import Company, World, get_profile, table_dump
+from tests.support.world import Company, World, get_profile, publish_finding, table_dump
 
 # The entries for sending and watching messages disappear on their own within minutes.
 PASSING = {"SCANWATCH", "OUTBOX"}
@@ -88,10 +86,10 @@ def stored_pks(prefix: str) -> set[str]:
 class TestProject:
     def test_everything_else_of_the_organization_and_the_repository_is_kept(self, world, populated):
         other = populate_organization(world, populated.company)
-        assert len(issue_attempts.list_attempts().items) == 2
+        assert len(issue_attempts.list_attempts()) == 2
         projects.delete_project(populated.project)
         assert finish_deletions() == 1
-        assert len(issue_attempts.list_attempts().items) == 1
+        assert len(issue_attempts.list_attempts()) == 1
         assert left_of("project", populated) == KEPT["project"]
         assert {item["projectId"]["S"] for item in stored("VENDOR#")} == {other.project.project_id}
         assert len(findings.list_findings(other.scan.scan_id, 1, 9)) == 5

@@ -5,7 +5,6 @@ import hashlib
 import json
 import re
 import shutil
-from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urljoin, urlsplit
 
@@ -19,6 +18,7 @@ from scripts.reference.guides import guides
 from system import documents
 from tests.support.each import each
 from tests.support.operations import operations
+from tests.support.page import Page
 from tests.support.reply import Reply
 from tests.support.world import table_dump
 
@@ -37,24 +37,9 @@ FILES = Path(documents.__file__).parent / "reference"
 DESCRIBED = sorted(str(o.route.operation_id) for o in operations() if o.route.include_in_schema)
 
 
-class Page(HTMLParser):
-    """A page's resources, links, and anchors, and every attribute that could run code."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.tags: list[tuple[str, dict[str, str | None]]] = []
-        self.feed(text)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append((tag, dict(attrs)))
-
-    def all(self, attribute: str, *tags: str) -> list[str]:
-        return [
-            value
-            for tag, attributes in self.tags
-            if not tags or tag in tags
-            if (value := attributes.get(attribute)) is not None
-        ]
+def values(page: Page, attribute: str, *tags: str) -> list[str]:
+    """Returns the attribute's values, of the elements with one of the tags or of all."""
+    return [it.attributes[attribute] for it in page.root.find(*tags) if attribute in it.attributes]
 
 
 @pytest.fixture
@@ -67,10 +52,10 @@ def page(shown):
     return Page(shown.text)
 
 
-@each("path", DOCUMENTS)
+@each("path", DOCUMENTS + RULES)
 def test_a_document_is_sent_to_everybody_until_it_is_known(path, api):
     first = api.get(path)
-    assert (first.status, BASE in first.text) == (200, True)
+    assert (first.status, BASE in first.text or path in RULES) == (200, True)
     assert api.get(path, "assent_unknown").status == 200
     assert table_dump() == []
     etag = first.headers["etag"]
@@ -87,15 +72,15 @@ def test_a_document_is_sent_to_everybody_until_it_is_known(path, api):
 class TestPage:
     def test_the_page_leads_to_every_guide_and_operation_and_to_the_deprecations(self, page):
         linked = {*(f"docs/{name}.md" for name in DESCRIBED), *(f"docs/{name}" for name in GUIDES)}
-        assert linked | {"docs/reference", "docs/introduction.md", f"{PAGES}/"} <= {*page.all("href", "a")}
-        assert "section/Deprecations" in page.all("id")
+        assert linked | {"docs/reference", "docs/introduction.md", f"{PAGES}/"} <= {*values(page, "href", "a")}
+        assert "section/Deprecations" in values(page, "id")
 
     def test_the_reference_renders_the_document_with_its_own_script(self, api):
         page = Page(api.get("/docs/reference").text)
-        assert page.all("spec-url", "redoc") == ["redoc.json"]
-        assert page.all("download-definition-url", "redoc") == ["../openapi.json"]
+        assert values(page, "spec-url", "redoc") == ["redoc.json"]
+        assert values(page, "download-definition-url", "redoc") == ["../openapi.json"]
         # None without npm, where the page is only a link. The browser tests need it.
-        for script in page.all("src", "script"):
+        for script in values(page, "src", "script"):
             assert re.fullmatch(r"script\.[0-9a-f]{16}\.js", script)
 
     def test_the_page_allows_its_own_script_and_no_inline_code_and_links_to_its_other_formats(self, shown):
@@ -109,12 +94,12 @@ class TestPage:
         assert '<openapi.json>; rel="service-desc"; type="application/json"' in shown.headers["link"]
 
     def test_the_page_loads_nothing_from_elsewhere_and_works_below_a_stage(self, page):
-        for tag, attributes in page.tags:
-            assert tag not in {"style", "iframe", "object", "embed", "base", "form"}
-            assert not [name for name in attributes if name.startswith("on") or name == "style"]
-        for address in [*page.all("src"), *page.all("href", "link")]:
+        for element in page.root.find():
+            assert element.tag not in {"style", "iframe", "object", "embed", "base", "form"}
+            assert not [name for name in element.attributes if name.startswith("on") or name == "style"]
+        for address in [*values(page, "src"), *values(page, "href", "link")]:
             assert address.startswith("data:image/svg") or not urlsplit(address).scheme
-        assert not any(address.startswith("/") for address in [*page.all("src"), *page.all("href")])
+        assert not any(address.startswith("/") for address in [*values(page, "src"), *values(page, "href")])
 
     @each(
         ("accept", "is_markdown"),
@@ -147,8 +132,9 @@ class TestFile:
         assert {path.stem for path in FILES.glob("*.md")} == {*DESCRIBED, *GUIDES, "errors", "introduction"}
 
     def test_assets_of_the_page_are_cacheable_forever(self, page, api):
-        loaded = [*page.all("src"), *[a["href"] for tag, a in page.tags if a.get("rel") == "stylesheet"]]
-        assert len(loaded) == 1 + len(page.all("src", "script"))
+        styles = [it.attributes["href"] for it in page.root.find("link") if it.attributes.get("rel") == "stylesheet"]
+        loaded = [*values(page, "src"), *styles]
+        assert len(loaded) == 1 + len(values(page, "src", "script"))
         for address in loaded:
             reply = api.get(f"/{address}")
             assert reply.headers["cache-control"] == "public, max-age=31536000, immutable"
@@ -157,10 +143,9 @@ class TestFile:
     @each(
         "name",
         [
-            *("nothing.md", "index.html", "llms.txt", "routes.py", "..", ".", "\\", "*.md", "a" * 5_000),
-            *("..%2fopenapi.json", "%2e%2e%2fopenapi.json", "%F0%9F%92%A9.md", "%ff", "style.0000000000000000.css"),
+            *("nothing.md", "index", "index.html", "guides", "llms.txt", "routes.py", "rule.embedded-media", "*.md"),
+            *("..", "\\", "..%2fopenapi.json", "%2e%2e%2fopenapi.json", "%ff", "a" * 5_000),
             *("CREATEPROJECT.md", "createProject", "createProject.md ", "createProject.md%00"),
-            *("index", "rule.embedded-media", "guides"),
         ],
     )
     def test_returns_404_for_any_other_name(self, name, api):
@@ -208,24 +193,19 @@ class TestRules:
     def test_the_list_leads_to_the_page_of_every_rule(self, api):
         reply = api.get("/docs/rules")
         assert (reply.status, reply.headers["content-type"]) == (200, "text/html; charset=utf-8")
-        links = [link for link in Page(reply.text).all("href", "a") if link.startswith("rules/")]
+        links = [link for link in values(Page(reply.text), "href", "a") if link.startswith("rules/")]
         assert [*links] == [*dict.fromkeys(links)]
         assert {link.removeprefix("rules/") for link in links} == {rule.id for rule in rules()}
         for link in links:
             page = api.get(f"/docs/{link}")
             assert (page.status, page.headers["cache-control"]) == (200, "public, max-age=300")
-            assert {"why", "example", "fix", "wrong", "silence"} <= {*Page(page.text).all("id")}
+            assert {"why", "example", "fix", "wrong", "silence"} <= {*values(Page(page.text), "id")}
             assert "{" not in page.text.partition("<h1>")[2].partition("</h1>")[0]
 
     def test_a_page_says_how_to_silence_the_rule_in_a_comment_of_its_language(self, api):
         assert "&lt;!-- assent-ignore: embedded-media -- " in api.get("/docs/rules/embedded-media").text
         assert "<code># assent-ignore: identified-from-server -- " in api.get("/docs/rules/identified-from-server").text
         assert "assent-ignore" not in api.get("/docs/rules/consent-library-outdated").text
-
-    @each("path", RULES)
-    def test_a_page_is_sent_once_to_a_browser_that_keeps_it(self, path, api):
-        etag = api.get(path).headers["etag"]
-        assert api.get(path, headers={"If-None-Match": etag}).status == 304
 
     @each("name", ["nothing", "..", "%2e%2e%2findex", "analytics-loaded.html", "rules", "a" * 5_000])
     def test_returns_404_for_any_other_rule(self, name, api):
@@ -237,7 +217,7 @@ class TestRules:
 def test_a_guide_is_a_page_and_markdown(name, api):
     reply = api.get(f"/docs/{name}", headers={"Accept": "text/html"})
     assert reply.text.count("<h1>") == 1
-    assert Page(reply.text).all("style") == []
+    assert values(Page(reply.text), "style") == []
     markdown = api.get(f"/docs/{name}.md")
     assert api.get(f"/docs/{name}", headers={"Accept": "text/markdown"}).text == markdown.text
     assert markdown.text.startswith("# ")
@@ -247,7 +227,7 @@ def links_of(reply: Reply, address: str) -> set[str]:
     """Returns the paths of this service to which a page or a text leads. Checks the anchors of a page."""
     if "html" in reply.headers["content-type"]:
         page = Page(reply.text)
-        anchors, found = page.all("id"), page.all("href")
+        anchors, found = values(page, "id"), values(page, "href")
         assert len(anchors) == len({*anchors}), address
         assert {it[1:] for it in found if it.startswith("#")} <= {*anchors}, address
     else:

@@ -20,8 +20,8 @@ from ops import members
 from tests.functional.projects.builders import make_project
 from tests.support.audit_reports import complete_audit, finding
 from tests.support.audits import make_issue, make_scan
+from tests.support.calls import recorded_calls
 from tests.support.endpoints import SECRET, documented_fields, endpoint
-from tests.support.recorded import recorded_calls
 from tests.support.world import table_dump
 
 

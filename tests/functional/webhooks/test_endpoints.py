@@ -36,7 +36,7 @@ def create(send):
     return call
 
 
-def test_the_secret_is_returned_once_and_signs_what_is_sent(send, create, line, company):
+def test_the_secret_is_returned_once_and_signs_what_is_sent(send, create, line):
     reply = create()
     assert (reply.status, reply.headers["cache-control"]) == (201, "no-store")
     made = reply.data
@@ -59,8 +59,6 @@ def test_the_secret_is_returned_once_and_signs_what_is_sent(send, create, line, 
     line.tell()
     ((_, body, headers),) = line.receiver.requests
     documented_verify()(secret, headers, body, clock.now())
-    (finding,) = json.loads(body)["data"]["findings"]
-    assert finding["url"].startswith(f"https://dashboard.assent.test/organizations/{company.slug}/")
 
 
 def test_an_organization_has_at_most_ten(send, create):
@@ -76,11 +74,7 @@ def test_an_organization_has_at_most_ten(send, create):
     [
         ({"url": "http://hooks.example.com"}, ["url"]),
         ({"url": "https://169.254.169.254/"}, ["url"]),
-        ({"url": ""}, ["url"]),
-        ({"events": []}, ["events"]),
         ({"events": ["webhook.disabled"]}, ["events", "0"]),
-        ({"format": "xml"}, ["format"]),
-        ({"name": " "}, ["name"]),
         ({"secret": "mine"}, ["secret"]),
     ],
 )
@@ -184,7 +178,9 @@ def test_the_documented_code_verifies_a_delivery_and_nothing_else(line, company,
         with pytest.raises(ValueError, match=reason):
             verify(secret, headers, wrong, clock.now() + seconds)
     event = json.loads(body)
-    assert (event["type"], [it["id"] for it in event["data"]["findings"]]) == ("finding.opened", [item_id])
+    (finding,) = event["data"]["findings"]
+    assert (event["type"], finding["id"]) == ("finding.opened", item_id)
+    assert finding["url"].startswith(f"https://dashboard.assent.test/organizations/{company.slug}/")
     assert (delivery.status, delivery.attempts, delivery.next_attempt_at) == ("succeeded", 1, None)
     assert [(it.status, it.error) for it in delivery.log] == [(200, None)]
     assert delivery.expires_at == now.seconds + 30 * 86_400

@@ -4,6 +4,21 @@ import time
 import pytest
 
 from awsclient import client
+from awsclient.client import OwnClient
+from awsclient.connection import NO_LIMIT, TimeLimit
+from tests.support.scripted_server import Step, answer
+
+ITEM = {"Item": {"pk": {"S": "ORG#1"}, "sk": {"S": "PROJECT#é"}}}
+KEY = {"TableName": "t", "Key": ITEM["Item"]}
+HEAD = b"HTTP/1.1 200 OK\r\ncontent-length: 12\r\n\r\n"
+
+
+def refusal(code: str, status: int = 400, **headers: str) -> Step:
+    return answer({"__type": f"com.amazonaws.dynamodb.v20120810#{code}", "message": "no"}, status, **headers)
+
+
+def client_of(url: str, service: str = "dynamodb", limit: TimeLimit = NO_LIMIT) -> OwnClient:
+    return OwnClient(service, url, limit)
 
 
 @pytest.fixture(autouse=True)

@@ -55,7 +55,7 @@ class Script(Client):
 def scripted(*answers: dict[str, Any] | Exception) -> tuple[Table, list[dict[str, Any]]]:
     """Returns a table with these answers, and its calls."""
     made = Table("assent")
-    made._client = script = Script(*answers)
+    made.client = script = Script(*answers)
     return made, script.calls
 
 

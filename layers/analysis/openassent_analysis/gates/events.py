@@ -24,6 +24,11 @@ _LISTENS: Final = pattern_of(_FRAMEWORKS["listens"])
 _CLICKS: Final = re.compile(r"(?:click|submit|dblclick|tap|change)")
 _TOOLS_EVENT: Final = pattern_of(resource("consent-words")["event"], re.IGNORECASE)
 _DISPATCHES: Final = resource("queries")["dispatches"]
+# The rest of `$('.video a:first').trigger('click')`, behind the element's selector or name.
+_CLICKED: Final = (
+    r"""(?::[\w-]{1,20}(?:\(\d?\))?)?["'`)]{0,2}(?:\[\d\]|\.\w{2,5}\(\d?\))?"""
+    r"""\.(?:click\(\s*\)|trigger\(\s*["']click["'])"""
+)
 _RUNS_ANYWAY: Final = pattern_of(_FRAMEWORKS["runs_anyway"])
 _HANDLER: Final = re.compile(
     r"(?:on|handle|after|when|if|did|callback|cb|success)_?\w*|callback|enable|accept\w*|js|init", re.IGNORECASE
@@ -34,6 +39,7 @@ _REFUSES_IN_LABEL: Final = pattern_of(resource("consent-words")["refusing_label"
 _SELECTOR: Final = re.compile(r"[.#\[a-z]")
 _ON_ACCEPT: Final = re.compile(r"(?:on|handle|after|when|if|did|accept)", re.IGNORECASE)
 _MAX_PLACES: Final = 20
+_LONGEST_CLICK: Final = 400
 
 
 class Refused(Exception):
@@ -80,7 +86,9 @@ def _implied_by_name(reader: Reader, call: SgNode, name: str, export: Export | N
 def _implied_by_event(reader: Reader, function: SgNode, strings: list[str]) -> Implied:
     event = strings[0]
     if any(_ASKS_FOR.fullmatch(part.partition(".")[0]) for part in event.split()):
-        return _asked_for(function, strings[1:])
+        asked = _asked_for(function, strings[1:])
+        clicks = _clicks(reader, function) if asked is GIVEN else []
+        return either_of(reader.found(*place).implied for place in clicks) or NOTHING if clicks else asked
     if _OPENS.fullmatch(event):
         return GIVEN
     if not event.strip():
@@ -106,6 +114,16 @@ def _asked_for(function: SgNode, selectors: list[str]) -> Implied:
     if words.refuses(" ".join([text, *selectors])):
         raise Refused
     return GIVEN
+
+
+def _clicks(reader: Reader, function: SgNode) -> list[Place]:
+    """Returns the places at which code itself clicks the element that a handler belongs to."""
+    target = function.field("object")
+    written = target.text()[:300].rstrip(")\"'`") if target is not None else ""
+    if not written or not reader.index.clicks:
+        return []
+    clicked = re.compile(re.escape(written) + _CLICKED)
+    return [place for place in reader.index.clicks if clicked.match(place.node.text()[:_LONGEST_CLICK])][:_MAX_PLACES]
 
 
 def _dispatches(reader: Reader, event: str) -> list[Place]:

@@ -19,6 +19,8 @@ from openassent_analysis.statements import FUNCTIONS, MAX_LENGTH, exported_names
 
 MAX_ANCESTORS: Final = 200
 _NAMES: Final = resource("queries")["names"]
+_CLICKS: Final = resource("queries")["clicks"]
+_MAX_CLICKS: Final = 100
 _DECLARATIONS: Final = resource("queries")["declarations"]
 _PYTHON_DECLARATIONS: Final[Config] = {"rule": {"kind": "function_definition"}}
 _ASSIGNMENTS: Final[Config] = {"rule": {"kind": "assignment_expression"}}
@@ -73,6 +75,12 @@ class Index:
             for node in block.root.find_all(names):
                 found.setdefault(node.text(), []).append(Place(block, node))
         return found
+
+    @cached_property
+    def clicks(self) -> list[Place]:
+        """The first places at which code clicks an element."""
+        scripts = (block for block in self.scripts if block.language in SCRIPTS)
+        return [Place(block, node) for block in scripts for node in block.root.find_all(_CLICKS)[:_MAX_CLICKS]]
 
     @cached_property
     def strings(self) -> dict[str, str]:

@@ -186,12 +186,19 @@ def denied_by_default(text: str, vendor: str = "") -> bool:
         settings = dict(_STORAGE.findall(_COMMENTED.sub("", match[1])))
         wanted = _WANTED.get(vendor, ("analytics_storage", "ad_storage"))
         if settings:
-            denied = ["denied" in settings[name] for name in wanted if name in settings]
+            denied = [_denies(text, settings[name].strip()) for name in wanted if name in settings]
             if any(denied) and (vendor or all(denied)):
                 return True
         elif "denied" in match[1] or ((name := _NAME.match(match[1])) and _may_deny(text, name[0])):
             return True
     return False
+
+
+def _denies(text: str, value: str) -> bool:
+    """Returns whether a value of defaults denies, itself or by a name: `state = accepted ? 'granted' : 'denied'`."""
+    if "denied" in value or not _NAME.fullmatch(value):
+        return "denied" in value
+    return re.search(rf"(?<![\w$.]){re.escape(value)}\s{{0,9}}=[^\n]{{0,200}}denied", text) is not None
 
 
 def _may_deny(text: str, name: str) -> bool:

@@ -6,10 +6,10 @@ import re
 from functools import cached_property
 from typing import Final
 
-from openassent_analysis.templates.scriptlets import CAPTCHA, CAPTCHA_SCRIPT
+from openassent_analysis.templates.scriptlets import HELPER_MARKS, NAMED_HELPER, written_by
 from openassent_analysis.templates.taking import NEAR, Reader
 
-_CAPTCHA: Final = re.compile(CAPTCHA)
+_HELPER: Final = re.compile(NAMED_HELPER)
 _WORD: Final = re.compile(r"[\s~+-]*+([A-Za-z_]\w*+)?")
 _LINE: Final = re.compile(r"(?:\n|\bliquid\b)[ \t]*+([a-z]\w*+)([^\n]*+)")
 _ELSE: Final = re.compile(r"\s*+else\b\s*+(if\b|with\b|unless\b)?")
@@ -44,8 +44,8 @@ class Braces(Reader):
             return None if end < 0 else self._take(start, end + 2)
         if mark == "{!!":
             end = self._find("!!}", start + 3, NEAR)
-            if end >= 0 and _CAPTCHA.search(self._text, start, end):
-                return self._insert(start, end + 3, CAPTCHA_SCRIPT)
+            if end >= 0 and self._has_helper and (helper := _HELPER.search(self._text, start, end)):
+                return self._insert(start, end + 3, written_by(helper[0]))
             return None if end < 0 else self._take(start, end + 3, shows=True)
         if mark == "{%":
             end = self._find("%}", start + 2, NEAR)
@@ -113,12 +113,16 @@ class Braces(Reader):
             return self._insert_script(start, end, address) if address else self._take(start, end)
         if load := _SCRIPT_TAG.search(inner):
             return self._insert_script(start, end, load[1])
-        if "(" in inner and _CAPTCHA.search(inner):
-            return self._insert(start, end, CAPTCHA_SCRIPT)
+        if self._has_helper and (helper := _HELPER.search(inner)):
+            return self._insert(start, end, written_by(helper[0]))
         if _PARTIAL.search(inner) and (given := self._given(inner)):
             return self._insert_script(start, end, given)
         shows = not self._section(start, end, inner) and not self._branch(start, end, inner)
         return self._take(start, end, shows=shows)
+
+    @cached_property
+    def _has_helper(self) -> bool:
+        return any(mark in self._text for mark in HELPER_MARKS)
 
     def _given(self, inner: str) -> str | None:
         """Returns the first address in an expression of Hugo's, also by the name of a variable."""

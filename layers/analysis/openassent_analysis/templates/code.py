@@ -7,20 +7,26 @@ from functools import cached_property
 from typing import Final
 
 from openassent_analysis.templates.markup import Markup
-from openassent_analysis.templates.scriptlets import CAPTCHA, CAPTCHA_SCRIPT
+from openassent_analysis.templates.scriptlets import NAMED_HELPER, written_by
 
 _ENQUEUE: Final = re.compile(
-    r"""\s{0,99}+\(\s{0,99}+["'][^"'\n]{0,100}+["']\s*+,\s*+(?:\w{1,40}\(\s*+)?["']((?:https?:)?//[^"'\s<>]{4,300}+)["']"""
+    r"""\s{0,99}+\(\s{0,99}+["'][^"'\n]{0,100}+["']\s*+,\s*+(?:\w{1,40}\(\s*+)?"""
+    r"""(?:["'](?P<address>(?:https?:)?//[^"'\s<>]{4,300}+)["']|(?P<variable>\$\w{1,60}+)\s*+[,).])"""
+)
+# The address that a variable has, and an element of Drupal's among its attributes.
+_GIVEN: Final = re.compile(r"""(\$\w{1,60}+)\s{0,9}=\s{0,9}["']((?:https?:)?//[^"'\s<>]{4,300})["']""")
+_ATTRIBUTE: Final = re.compile(
+    r"""[^;]{0,300}?["']src["']\s{0,9}=>\s{0,9}["'](?P<address>(?:https?:)?//[^"'\s<>]{4,300})["']"""
 )
 # What comes before the code of wp_add_inline_script.
 _HANDLE: Final = re.compile(r"""\s{0,99}+\(\s{0,99}+["'][^"'\n]{0,100}+["']\s*+,""")
 # Functions and methods of PHP that add a script to the page: Drupal's, Joomla's, Yii's, CakePHP's, Zend's.
-_ADDS: Final = re.compile(r"""\s{0,99}+\(\s{0,99}+["']((?:https?:)?//[^"'\s<>]{4,300}+)["']""")
+_ADDS: Final = re.compile(r"""\s{0,99}+\(\s{0,99}+["'](?P<address>(?:https?:)?//[^"'\s<>]{4,300}+)["']""")
 _SHOWS: Final = re.compile(r"<\?(?:php)?+\s++(?:echo|print|e|_e|esc_\w++|bloginfo|the_\w++)\b")
 _WRITES: Final = re.compile(r"<(?:script|iframe|noscript|img)\b", re.IGNORECASE)
 _LOADS: Final = re.compile(
     r"<(?:script|iframe|noscript|img|link)\b|(?:enqueue|register|inline)_script|_add_js\b"
-    r"|->(?:add|append|prepend|register|script)|::script|captcha|ScriptTagJsApi",
+    r"|->(?:add|append|prepend|register|script)|::script|captcha|ScriptTagJsApi|\#tag",
     re.IGNORECASE,
 )
 
@@ -31,13 +37,14 @@ def shows(text: str, start: int, end: int) -> bool:
 
 
 _TOKEN: Final = re.compile(
-    r"""/\*|//|\#|["'`]|[(){};:]|<<<[ \t]*+["']?+(?P<heredoc>\w++)"""
+    r"""(?P<attached>["']\#tag["']\s{0,9}=>\s{0,9}["']script["'])"""
+    r"""|/\*|//|\#|["'`]|[(){};:]|<<<[ \t]*+["']?+(?P<heredoc>\w++)"""
     r"""|(?<![\w$>@.])(?P<word>if|elseif|else|endif|endforeach|endfor|endwhile|endswitch|foreach|for|while|switch|return|exit|die"""
     r"""|wp_(?:(?:enqueue|register|add_inline)_script|die))\b"""
     r"""|\bfunction\s++&?+(?P<function>[A-Za-z_]\w*+)(?=\s{0,9}\()"""
-    r"""|(?P<adds>(?<![\w$>])(?:drupal|backdrop)_add_js|(?:(?<=->)|(?<=::))(?:addScript|add_js|addJs|registerJsFile|registerScriptFile"""
+    r"""|(?P<adds>(?<![\w$>])(?:drupal|backdrop)_add_js|(?:(?<=->)|(?<=::))(?:addScript|add_js|addJ[sS]|registerJsFile|registerScriptFile"""
     r"""|appendFile|prependFile|script))(?=\s{0,4}\(\s{0,20}["'](?:https?:)?//)"""
-    rf"""|(?P<captcha>{CAPTCHA})"""
+    rf"""|(?P<helper>{NAMED_HELPER})"""
 )
 # The end is optional, so that a string without one is read only once.
 _STRINGS: Final = {
@@ -64,6 +71,11 @@ class Code:
     def matters(self) -> bool:
         """False if the file has no markup that loads something, and contains no other template."""
         return self._markup.contains_templates or bool(_LOADS.search(self._text))
+
+    @cached_property
+    def addresses(self) -> dict[str, str]:
+        """The addresses that variables of PHP have."""
+        return dict(_GIVEN.findall(self._text))
 
     def read(self, start: int, end: int) -> None:
         """Reads a block of code, without taking its last part."""
@@ -121,12 +133,15 @@ class _Block:
             elif written in _STRINGS:
                 self._before_body()
                 self._string(written, found.start())
+            elif found["attached"]:
+                self._before_body()
+                self._add(_ATTRIBUTE, found.start())
             elif found["adds"]:
                 self._before_body()
                 self._add(_ADDS, found.start())
-            elif found["captcha"]:
+            elif found["helper"]:
                 self._markup.blank(self._at)
-                self._markup.insert(CAPTCHA_SCRIPT, found.start())
+                self._markup.insert(written_by(written), found.start())
             elif found["word"]:
                 self._word(written, found.start())
             elif found["function"]:
@@ -192,9 +207,13 @@ class _Block:
             self._keyword, self._outside, self._begins, self._body_at = again, self._depth, None, None
 
     def _add(self, arguments: re.Pattern[str], start: int, attribute: str = "") -> None:
-        if load := arguments.match(self._text, self._at, self._end):
+        load = arguments.match(self._text, self._at, self._end)
+        if load is None:
+            return
+        address = load["address"] or self._code.addresses.get(load["variable"])
+        if address is not None:
             self._markup.blank(load.end())
-            self._markup.insert(f'<script {attribute}src="{load[1]}"></script>', start)
+            self._markup.insert(f'<script {attribute}src="{address}"></script>', start)
 
     def _add_code(self, start: int) -> None:
         """Begins an inline script, whose code is in the strings up to the end of the statement."""

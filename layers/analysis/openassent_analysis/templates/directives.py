@@ -10,6 +10,7 @@ from openassent_analysis.templates import scriptlets
 from openassent_analysis.templates.markup import MAX_TEST, Test
 from openassent_analysis.templates.taking import Reader, after_blanks, closing_bracket
 
+_HELPER: Final = re.compile(scriptlets.NAMED_HELPER)
 _END_DIRECTIVE: Final = re.compile(r"@end([a-zA-Z]++)")
 _NO_CONDITIONS: Final = frozenset({
     "foreach", "forelse", "for", "while", "section", "push", "once", "pushOnce", "prepend", "switch", "component",
@@ -47,7 +48,14 @@ class Directives(Reader):
             argument, end = text[after + 1 : close], close + 1
         if name == "php" and not argument:
             stop = self._find("@endphp", end)
-            return None if stop < 0 else self._take(start, stop + 7)
+            if stop < 0:
+                return None
+            self._markup.copy(start)
+            if self._code.matters:
+                self._code.read(end, stop)
+            return self._take(start, stop + 7)
+        if name == "include" and (helper := _HELPER.match(argument.strip(" '\""))):
+            return self._insert(start, end, scriptlets.written_by(helper[0]))
         if name in {"json", "js"}:
             return self._take(start, end, shows=True)
         if name in _CONDITIONAL_INCLUDES and (given := _INCLUDED.match(argument)):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from functools import cached_property
 from typing import Final
 
 from openassent_analysis.templates import code, scriptlets
@@ -27,10 +26,6 @@ _ATTRIBUTE_VALUE: Final = re.compile(r"""\{(["'`])([^"'`<>\n]{0,500}+)\1\}""")
 
 
 class Elements(Reader):
-    @cached_property
-    def _code(self) -> code.Code:
-        return code.Code(self._markup, self._dialect.kind)
-
     # <% %>
 
     def _percent(self, found: re.Match[str]) -> int | None:

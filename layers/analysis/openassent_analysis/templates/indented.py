@@ -28,6 +28,7 @@ _STATEMENT: Final = {
 _ELEMENTS: Final = frozenset({"script", "img", "iframe", "noscript", "amp-analytics"})
 _VOID: Final = frozenset({"img"})
 _PLAIN_FILTER: Final = re.compile(r":(?:plain|erb)\b")
+_OPEN_SCRIPT: Final = re.compile(r"<script\b(?![^\n]*</script)", re.IGNORECASE)
 _OUTPUT: Final = re.compile(r"[!&]?+==?")
 # name = "value", :name => 'value', "name": `value`, name=value
 _ATTRIBUTE: Final = re.compile(
@@ -85,6 +86,8 @@ class _Reader:
         self._next = 0
         # Open blocks: the indentation, and the end tag, which is empty for a condition.
         self._open: list[tuple[int, str]] = []
+        # True if no script ends after the last one that began.
+        self._unended = False
 
     def run(self) -> None:
         while self._next < len(self._lines):
@@ -106,12 +109,12 @@ class _Reader:
         elif _SCRIPT_FILTER[language].match(text, at, line.end):
             self._script(line, line.end)
         elif language == "haml" and _PLAIN_FILTER.match(text, at, line.end):
-            self._copy_body(line)
+            self._plain(line)
         elif statement:
             self._statement(line, statement[1])
         elif text.startswith("<", at):
             self._markup.blank(at)
-            self._copy(line.end)
+            self._copy(self._end_of_script(line))
         elif text.startswith(("|", "'"), at) and "<" in text[at : line.end]:
             self._markup.blank(at + 1)
             self._copy(line.end)
@@ -264,6 +267,25 @@ class _Reader:
         self._markup.blank(end)
         self._copy_body(line, drop)
         self._markup.insert("</script>")
+
+    def _plain(self, line: _Line) -> None:
+        """Takes the lines inside of a filter that leaves them as they are: markup, or what a script contains."""
+        inside = self._lines[self._next] if self._next < len(self._lines) else line
+        if inside.indent > line.indent and not self._text.startswith("<", inside.content):
+            self._script(line, line.end)
+        else:
+            self._copy_body(line)
+
+    def _end_of_script(self, line: _Line) -> int:
+        """Returns where a line of HTML ends. If a script begins in it, the line with its end tag does."""
+        if self._unended or not _OPEN_SCRIPT.search(self._text, line.content, line.end):
+            return line.end
+        end = self._text.find("</script", line.end)
+        self._unended = end < 0
+        while self._next < len(self._lines) and self._lines[self._next].start <= end:
+            line = self._lines[self._next]
+            self._next += 1
+        return line.end
 
     def _body(self, line: _Line) -> None:
         """Leaves out a line and the lines inside of it."""

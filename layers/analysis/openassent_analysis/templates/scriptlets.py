@@ -8,15 +8,21 @@ from typing import Final
 from openassent_analysis.reading import alternatives, resource
 from openassent_analysis.templates.markup import MAX_TEST, Markup, Test
 
-# Names of libraries that write reCAPTCHA's script, and that script.
-_CAPTCHAS: Final = "|".join(resource("template-languages")["captchas"].splitlines())
-CAPTCHA: Final = rf"(?=[A-Zhir])(?<![\w.:'\"\\/-])(?<!def )(?<!function )(?:{_CAPTCHAS})"
-CAPTCHA_SCRIPT: Final = '<script src="https://www.google.com/recaptcha/api.js"></script>'
-# Helpers that write a script or a frame with an address of another site: of Rails, Hexo, and these libraries.
+# Names of helpers of libraries, and the element that each writes.
+_WRITTEN: Final[list[tuple[str, str]]] = [
+    (alternatives(it["names"]), it["writes"]) for it in resource("template-languages")["helpers"]
+]
+NAMED_HELPER: Final = (
+    rf"(?=[A-Zaeghimpr])(?<![\w.:>'\"\\/-])(?<!def )(?<!function )(?:{'|'.join(names for names, _ in _WRITTEN)})"
+)
+# Parts of words of which one is in every text with such a name.
+HELPER_MARKS: Final = ("aptcha", "JsApi", "tagmanager::", "tag_manager", "matomo", "piwik", "external_video")
+# Helpers that write a script or a frame: of Rails, Hexo, and these libraries.
 HELPER: Final = re.compile(
-    r"""(?:\b(?:javascript_include_tag[\s(]++|js\()|(?P<frame>\bcontent_tag[\s(]++:iframe\b|\btag\.iframe\b)[^;%]{0,300}?"""
+    r"""\bjs\(["'](?P<own>/[\w./-]{4,200}+)["']"""
+    r"""|(?:\b(?:javascript_include_tag[\s(]++|js\()|(?P<frame>\bcontent_tag[\s(]++:iframe\b|\btag\.iframe\b)[^;%]{0,300}?"""
     r"""\bsrc(?::|\s?=>)\s{0,4})["'](?P<address>(?:https?:)?//[^"'\s<>]{4,300}+)["']"""
-    rf"""|{CAPTCHA}"""
+    rf"""|{NAMED_HELPER}"""
 )
 # Helpers whose block is a script: of Rails.
 SCRIPT_BLOCK: Final = re.compile(
@@ -39,10 +45,16 @@ _ASSIGNED_BLOCK: Final = re.compile(r"=\s*+(?:if|unless|case|begin|cond)\b")
 
 def element_of(helper: re.Match[str]) -> str:
     """Returns the element that a helper writes."""
-    if helper["address"] is None:
-        return CAPTCHA_SCRIPT
+    address = helper["address"] or helper["own"]
+    if address is None:
+        return written_by(helper[0])
     name = "iframe" if helper["frame"] else "script"
-    return f'<{name} src="{helper["address"]}"></{name}>'
+    return f'<{name} src="{address}"></{name}>'
+
+
+def written_by(helper: str) -> str:
+    """Returns the element that a helper of a library writes."""
+    return next(element for names, element in _WRITTEN if re.match(names, helper, re.IGNORECASE))
 
 
 def script_of(helper: re.Match[str]) -> str:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from functools import cached_property
 from typing import Final
 
+from openassent_analysis.templates import code
 from openassent_analysis.templates.dialects import Dialect
 from openassent_analysis.templates.markup import Markup
 
@@ -29,6 +31,10 @@ class Reader:
         self._text = markup.text
         self._dialect = dialect
         self._ended: set[str] = set()
+
+    @cached_property
+    def _code(self) -> code.Code:
+        return code.Code(self._markup, self._dialect.kind)
 
     def _find(self, end: str, start: int, most: int | None = None) -> int:
         """Returns where a delimiter is, or -1. Searches a text without it only once."""

@@ -19,7 +19,6 @@ from openassent_analysis.inventory.listing import (
 from openassent_analysis.inventory.manifests import is_manifest, parts_of
 from openassent_analysis.inventory.stocktaking import take_inventory
 from openassent_analysis.report import MAX_PARTS, Answer, Request, read_report, write_report
-from openassent_analysis.sandbox import Sandbox
 
 NAMES = (
     "package.json", "yarn.lock", "package-lock.json", "pnpm-lock.yaml", "composer.json", "pyproject.toml", "Pipfile",
@@ -164,13 +163,6 @@ class TestHostile:
             assert "posthog" in {it.id for it in found.vendors}
             for technology in (*found.frameworks, *found.package_managers):
                 assert technology.version is None or len(technology.version) <= 60
-
-    def test_the_sandbox_survives_them_too(self):
-        with Sandbox(Limits()) as sandbox:
-            requests = [Request(name, "inventory", content) for name in NAMES for content in self.CONTENTS]
-            requests.append(Request("package.json", "inventory", json.dumps(POSTHOG).encode()))
-            *_, (_, last) = sandbox.examine(iter(requests), float("inf"))
-        assert [part.id for part in last.parts] == ["posthog"]
 
     def test_a_report_on_a_manifest_with_every_known_package_fits(self):
         everything = {package: "1" * 60 for vendor in catalogue().vendors.values() for package in vendor.packages}

@@ -152,9 +152,9 @@ class Access[T](Caller):
         """Returns the result of `read` and the organization's plan, read at the same time unless it is known."""
         if self.known_plan is not None:
             return read(), self.known_plan
-        with parallel.reading(lambda: organizations.get_plan(self.organization_id)) as plan:
+        with parallel.reading(lambda: organizations.get_organization(self.organization_id)) as organization:
             found = read()
-        return found, plan()
+        return found, organization().plan
 
     @property
     def user_id(self) -> str:

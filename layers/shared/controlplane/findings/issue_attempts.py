@@ -42,7 +42,7 @@ from controlplane.platform.table.keys import Key
 from controlplane.platform.table.legs import Check, Delete, Leg, Put, Recorded, Unrecorded, Update, present
 from controlplane.platform.table.retry import ConditionFailed, LegFailed, StoreError, WriteConflict, retry_on_conflict
 from controlplane.platform.table.stored import SPARSE, StoredItem, to_map
-from controlplane.platform.table.table import QueryPage, table
+from controlplane.platform.table.table import table
 
 State = Literal["wanted", "sending", "linking"]
 
@@ -314,9 +314,9 @@ def find_progress(item_id: InboxItemId) -> IssueProgress | None:
 # Operators
 
 
-def list_attempts(limit: int | None = None, after: str | None = None) -> QueryPage[AttemptItem]:
+def list_attempts() -> list[AttemptItem]:
     """Returns the pending attempts of all organizations, ordered by item. Eventually consistent."""
-    return table.query(keys.ISSUE_ATTEMPTS_PK, limit=limit, after=after).read(AttemptItem.from_item)
+    return [AttemptItem.from_item(item) for item in table.query(keys.ISSUE_ATTEMPTS_PK).items]
 
 
 # Messages

@@ -221,11 +221,6 @@ def get_organization(organization_id: str) -> OrganizationItem:
     return known(find_organization(organization_id), UnknownOrganization)
 
 
-def get_plan(organization_id: str) -> str:
-    """Returns the organization's plan, with a consistent read. Raises UnknownOrganization."""
-    return get_organization(organization_id).plan
-
-
 def membership_legs(membership: Membership, profile: UserItem) -> tuple[Put, Put]:
     """Returns both legs of a new membership, the roster's first; each fails if its item exists."""
     member = MemberItem(

@@ -39,10 +39,6 @@ class Absence(NamedTuple):
     since: str
 
 
-def _repository_of(pk: str) -> RepositoryId:
-    return RepositoryId.stored(pk.removeprefix(keys.finding_history_pk("")))
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HistoryItem(StoredItem):
     """A finding of a repository.
@@ -52,7 +48,9 @@ class HistoryItem(StoredItem):
     unsettled: it is gone, but its inbox item isn't known to be resolved.
     """
 
-    repository_id: Annotated[RepositoryId, Derived(lambda item: _repository_of(item["pk"]))]
+    repository_id: Annotated[
+        RepositoryId, Derived(lambda item: RepositoryId.stored(item["pk"].removeprefix(keys.finding_history_pk(""))))
+    ]
     fingerprint: Annotated[str, Derived(lambda item: item["sk"].removeprefix(keys.FINDING_HISTORY_PREFIX))]
     first_seen_at: str
     rule_id: str

@@ -48,10 +48,6 @@ class Cause(NamedTuple):
     retry_until: int | None = None
 
     @property
-    def is_manual(self) -> bool:
-        return self.trigger == "manual"
-
-    @property
     def subject(self) -> str:
         """Returns the key of the queue's entry: a newer scan with the same subject replaces an older one."""
         number = self.pull_request_number

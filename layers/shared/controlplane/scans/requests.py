@@ -93,7 +93,7 @@ def _request_legs(request: RequestItem) -> dict[str, Leg]:
         "requestId": request.request_id,
         "repositoryId": request.repository_id,
     }
-    turn, now = (", #lastTurnAt = :now", {"now": clock.timestamp()}) if not request.cause.is_manual else ("", {})
+    turn, now = (", #lastTurnAt = :now", {"now": clock.timestamp()}) if request.cause.trigger != "manual" else ("", {})
     legs: dict[str, Leg] = {
         "project": Check(keys.project(*request.project_id.location), "attribute_exists(pk)"),
         "repository": Update(

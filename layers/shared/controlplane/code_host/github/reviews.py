@@ -44,7 +44,6 @@ class PullRequest:
     is_open: bool
     head_sha: str
     head_branch: str
-    base_branch: str
 
 
 class CheckRun(NamedTuple):
@@ -243,7 +242,6 @@ def _to_pull_request(content: Any) -> PullRequest:
         is_open=content["state"] == "open",
         head_sha=checked_commit(content["head"]["sha"]),
         head_branch=content["head"]["ref"],
-        base_branch=content["base"]["ref"],
     )
 
 

@@ -8,6 +8,7 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping
 from enum import StrEnum
+from functools import cached_property
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -214,20 +215,10 @@ def is_newer(body: str, error: ValidationError) -> bool:
 
 
 class _Sender:
-    """Holds an SQS client that is created on first use."""
-
-    def __init__(self) -> None:
-        self._client: Any = None
-
-    @property
+    @cached_property
     def client(self) -> Any:
-        if self._client is None:
-            self._client = create_client("sqs")
-        return self._client
-
-    @client.setter
-    def client(self, client: Any) -> None:
-        self._client = client
+        """The client of SQS, which is created on first use."""
+        return create_client("sqs")
 
 
 sender = _Sender()

@@ -112,12 +112,14 @@ class Check:
 type Leg = Put | Update | Delete | Check
 
 
-def to_check(leg: Leg) -> Check | None:
-    """Returns the leg's condition without its write, or None if it has no condition."""
-    if leg.when is None:
-        return None
-    key = Key(leg.item["pk"], leg.item["sk"]) if isinstance(leg, Put) else leg.key
-    return Check(key, leg.when, {name: leg.values[name] for name in dict.fromkeys(_VALUE.findall(leg.when))})
+def checks_of(legs: Mapping[str, Leg]) -> dict[str, Leg]:
+    """Returns the conditions of the legs without their writes. Messages have none: their keys are new."""
+    checks: dict[str, Leg] = {}
+    for name, leg in legs.items():
+        key = Key(leg.item["pk"], leg.item["sk"]) if isinstance(leg, Put) else leg.key
+        if leg.when is not None and key.pk not in keys.OUTBOX_PKS:
+            checks[name] = Check(key, leg.when, {it: leg.values[it] for it in dict.fromkeys(_VALUE.findall(leg.when))})
+    return checks
 
 
 class Unrecorded(Enum):

@@ -7,13 +7,14 @@ All calls of a request share its deadline (`controlplane.platform.core.deadline`
 
 import secrets
 from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property
 from typing import Any, NamedTuple
 
-from awsclient.errors import AwsError, NoAnswer, ServiceError
+from awsclient.errors import NoAnswer, ServiceError
 from controlplane.platform.core import acting, deadline
 from controlplane.platform.core.aws_clients import create_client
 from controlplane.platform.core.settings import settings
-from controlplane.platform.table.keys import OUTBOX_PKS, Index, Key
+from controlplane.platform.table.keys import Index, Key
 from controlplane.platform.table.legs import (
     Check,
     Delete,
@@ -23,10 +24,10 @@ from controlplane.platform.table.legs import (
     Recorded,
     Unrecorded,
     Update,
+    checks_of,
     decode_item,
     encode,
     encode_item,
-    to_check,
 )
 from controlplane.platform.table.parallel import read_each
 from controlplane.platform.table.retry import (
@@ -131,11 +132,6 @@ def _raise_unless_conflict(error: ServiceError) -> None:
         raise error
 
 
-def _sent_again(error: AwsError) -> bool:
-    """Returns whether the client retried the request itself, which leaves the earlier attempt's outcome unknown."""
-    return isinstance(error, ServiceError) and error.retries > 0
-
-
 def _unavailable(error: ServiceError | NoAnswer) -> TableUnavailable:
     return TableUnavailable(error.code if isinstance(error, ServiceError) else str(error))
 
@@ -150,28 +146,20 @@ def _is_dry(record: Record) -> bool:
     return acting.is_dry_run() and record is not Unrecorded.COUNTER and record is not Unrecorded.REFUSAL
 
 
-def _checks(legs: Mapping[str, Leg]) -> dict[str, Leg]:
-    """Returns the conditions of the legs. Messages have none: their keys are new."""
-    stored = {name: leg for name, leg in legs.items() if not isinstance(leg, Put) or leg.item["pk"] not in OUTBOX_PKS}
-    return {name: check for name, leg in stored.items() if (check := to_check(leg))}
-
-
 class Table:
     """A table with its client. Item reads are strongly consistent; queries are only if `consistent` is set."""
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self._client: Any = None
 
-    @property
+    @cached_property
     def client(self) -> Any:
-        if self._client is None:
-            self._client = create_client("dynamodb")
-        return self._client
+        """The client of DynamoDB, which is created on first use."""
+        return create_client("dynamodb")
 
     def connect(self, endpoint_url: str | None = None, name: str | None = None) -> None:
         """Connects to another endpoint or table, such as a local engine or a test's own table."""
-        self._client = create_client("dynamodb", endpoint_url)
+        self.client = create_client("dynamodb", endpoint_url)
         self.name = name or self.name
 
     def find[R](self, key: Key, read: Callable[[dict[str, Any]], R]) -> R | None:
@@ -341,7 +329,7 @@ class Table:
         """
         recorded = (record,) if isinstance(record, Recorded) else record if isinstance(record, tuple) else ()
         if acting.is_dry_run() if recorded else _is_dry(record):  # a dry run has nothing to record
-            legs = _checks(legs)
+            legs = checks_of(legs)
         else:
             entries = {f"{_ENTRY} {number}" if number else _ENTRY: it.leg() for number, it in enumerate(recorded)}
             legs = {**legs, **entries}
@@ -377,7 +365,9 @@ class Table:
                     contended = _contended(error, legs)
                     if attempt == _ATTEMPTS - 1 or deadline.is_over():
                         raise (Throttled("contention") if contended else _unavailable(error)) from error
-                    certain = certain and contended and not _sent_again(error)
+                    # If the client has retried the request itself, the outcome of its first attempt is unknown.
+                    is_repeated = isinstance(error, ServiceError) and error.retries > 0
+                    certain = certain and contended and not is_repeated
                     if certain:
                         token = secrets.token_hex(16)
                     pause(attempt)
