@@ -33,9 +33,9 @@ _PLACE: Final = re.compile(
 _BOUND: Final = re.compile(
     r"""<iframe\b[^<>]{0,600}?\s\[(?:attr\.)?src\]\s?=\s?["'](?:[\w$.]{1,60}\()?(?P<name>[A-Za-z_$][\w$]{0,60})(?=["')\s|])"""
 )
-_LOOP: Final = re.compile(
-    r"(?P<list>[A-Za-z_$][\w$]{0,60}(?:\.[A-Za-z_$][\w$]{0,60}){0,4})\??\.(?:map|forEach)\(\s{0,9}\(?\s{0,4}(?P<item>\w{1,60}|\{[^{}]{1,300}\})"
-)
+# A call that iterates, and the list at the end of the text before it: searching for every name would take longer.
+_LOOP: Final = re.compile(r"\??\.(?:map|forEach)\(\s{0,9}\(?\s{0,4}(?P<item>\w{1,60}|\{[^{}]{1,300}\})")
+_LIST: Final = re.compile(r"(?<![\w$.])[A-Za-z_$][\w$]{0,60}(?:\.[A-Za-z_$][\w$]{0,60}){0,4}$")
 _WORD: Final = re.compile(r"\w+")
 _NOT_CODE: Final = re.compile(
     r"\.(?:svg|png|jpe?g|gif|webp|avif|ico|mp[34]|webm|pdf|s?css|less|vue|svelte|astro)(?:\?|$)"
@@ -115,8 +115,9 @@ def _lists(text: str) -> dict[str, str]:
     """Returns the lists that calls iterate over, by the name of the function's parameter."""
     found: dict[str, str] = {}
     for loop in _LOOP.finditer(text):
-        for name in _WORD.findall(loop["item"]):
-            found.setdefault(name, loop["list"])
+        if called := _LIST.search(text[max(loop.start() - _LONGEST, 0) : loop.start()]):
+            for name in _WORD.findall(loop["item"]):
+                found.setdefault(name, called[0])
     return found
 
 
