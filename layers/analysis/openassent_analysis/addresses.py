@@ -37,6 +37,7 @@ _BOUND: Final = re.compile(
 _LOOP: Final = re.compile(r"\??\.(?:map|forEach)\(\s{0,9}\(?\s{0,4}(?P<item>\w{1,60}|\{[^{}]{1,300}\})")
 _LIST: Final = re.compile(r"(?<![\w$.])[A-Za-z_$][\w$]{0,60}(?:\.[A-Za-z_$][\w$]{0,60}){0,4}$")
 _WORD: Final = re.compile(r"\w+")
+_PART_OF_NAME: Final = re.compile(r"[\w$]")
 _NOT_CODE: Final = re.compile(
     r"\.(?:svg|png|jpe?g|gif|webp|avif|ico|mp[34]|webm|pdf|s?css|less|vue|svelte|astro)(?:\?|$)"
 )
@@ -62,9 +63,10 @@ _SERVED: Final = re.compile(
 _NAME_OF_ADDRESS: Final = re.compile(
     r"(?<![\w$])(?=\w{6,60}(?!\w))(?:[a-zA-Z0-9]+_\w*|[a-z0-9]+[A-Z]\w*)(?<=(?i:..url|..uri|..src|embed|cript|_link))"
 )
-# How code and settings of any language give a name its address: `NAME = "…"`, `name: …`, `def name(id) "…"`.
-_GIVES: Final = (
-    r"""(?<![\w$])NAME["']?\s{0,4}(?:[:=,]|=>|\([^()\n]{0,80}\)[^;\n()]{0,20}[\n{])[^;]{0,120}?"""
+# How code and settings of any language give a name its address, after the name: `NAME = "…"`, `name: …`,
+# `def name(id) "…"`.
+_GIVEN: Final = re.compile(
+    r"""["']?\s{0,4}(?:[:=,]|=>|\([^()\n]{0,80}\)[^;\n()]{0,20}[\n{])[^;]{0,120}?"""
     r"""(?P<address>(?:https?:)?//[^"'`\s<>]{4,300})"""
 )
 
@@ -163,8 +165,11 @@ def given_by(source: Source, names: Iterable[str], limits: Limits) -> list[Addre
 
 def _in_text(source: Source, name: str) -> Iterator[str]:
     """Yields the address of a known vendor that server code or settings give a name."""
-    for given in re.finditer(_GIVES.replace("NAME", re.escape(name)), source.original):
-        if source.catalogue.first_in(given["address"]):
+    text, at = source.original, -1
+    while (at := text.find(name, at + 1)) >= 0:
+        given = _GIVEN.match(text, at + len(name))
+        begins = at == 0 or not _PART_OF_NAME.match(text, at - 1)
+        if begins and given and source.catalogue.first_in(given["address"]):
             yield given["address"][:_LONGEST]
             return
 

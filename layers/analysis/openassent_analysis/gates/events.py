@@ -25,7 +25,7 @@ _CLICKS: Final = re.compile(r"(?:click|submit|dblclick|tap|change)")
 _TOOLS_EVENT: Final = pattern_of(resource("consent-words")["event"], re.IGNORECASE)
 _DISPATCHES: Final = resource("queries")["dispatches"]
 # The rest of `$('.video a:first').trigger('click')`, behind the element's selector or name.
-_CLICKED: Final = (
+_CLICKED: Final = re.compile(
     r"""(?::[\w-]{1,20}(?:\(\d?\))?)?["'`)]{0,2}(?:\[\d\]|\.\w{2,5}\(\d?\))?"""
     r"""\.(?:click\(\s*\)|trigger\(\s*["']click["'])"""
 )
@@ -122,8 +122,11 @@ def _clicks(reader: Reader, function: SgNode) -> list[Place]:
     written = target.text()[:300].rstrip(")\"'`") if target is not None else ""
     if not written or not reader.index.clicks:
         return []
-    clicked = re.compile(re.escape(written) + _CLICKED)
-    return [place for place in reader.index.clicks if clicked.match(place.node.text()[:_LONGEST_CLICK])][:_MAX_PLACES]
+    return [place for place in reader.index.clicks if _clicks_on(place.node.text(), written)][:_MAX_PLACES]
+
+
+def _clicks_on(call: str, element: str) -> bool:
+    return call.startswith(element) and _CLICKED.match(call[:_LONGEST_CLICK], len(element)) is not None
 
 
 def _dispatches(reader: Reader, event: str) -> list[Place]:

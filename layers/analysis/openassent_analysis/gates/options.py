@@ -55,6 +55,7 @@ _MARKED: Final = re.compile(
     re.IGNORECASE,
 )
 _NAME: Final = re.compile(r"[A-Za-z_$][\w$]*")
+_DENIED: Final = re.compile(r"(?<![\w$.])([A-Za-z_$][\w$]{0,60})\s{0,9}=(?=[^\n]{0,200}denied)")
 
 
 def blocked_by_script(source: Source, offset: int) -> bool:
@@ -198,7 +199,7 @@ def _denies(text: str, value: str) -> bool:
     """Returns whether a value of defaults denies, itself or by a name: `state = accepted ? 'granted' : 'denied'`."""
     if "denied" in value or not _NAME.fullmatch(value):
         return "denied" in value
-    return re.search(rf"(?<![\w$.]){re.escape(value)}\s{{0,9}}=[^\n]{{0,200}}denied", text) is not None
+    return any(given[1] == value for given in _DENIED.finditer(text))
 
 
 def _may_deny(text: str, name: str) -> bool:

@@ -5,16 +5,15 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from openassent_analysis.reading import alternatives, resource
+from openassent_analysis.reading import alternatives, pattern_of, resource
 from openassent_analysis.templates.markup import MAX_TEST, Markup, Test
 
 # Names of helpers of libraries, and the element that each writes.
-_WRITTEN: Final[list[tuple[str, str]]] = [
-    (alternatives(it["names"]), it["writes"]) for it in resource("template-languages")["helpers"]
+_WRITTEN: Final[list[tuple[re.Pattern[str], str]]] = [
+    (pattern_of(it["names"], re.IGNORECASE), it["writes"]) for it in resource("template-languages")["helpers"]
 ]
-NAMED_HELPER: Final = (
-    rf"(?=[A-Zaeghimpr])(?<![\w.:>'\"\\/-])(?<!def )(?<!function )(?:{'|'.join(names for names, _ in _WRITTEN)})"
-)
+_NAMES: Final = "|".join(names.pattern for names, _ in _WRITTEN)
+NAMED_HELPER: Final = rf"(?=[A-Zaeghimpr])(?<![\w.:>'\"\\/-])(?<!def )(?<!function )(?:{_NAMES})"
 # Parts of words of which one is in every text with such a name.
 HELPER_MARKS: Final = ("aptcha", "JsApi", "tagmanager::", "tag_manager", "matomo", "piwik", "external_video")
 # Helpers that write a script or a frame: of Rails, Hexo, and these libraries.
@@ -54,7 +53,7 @@ def element_of(helper: re.Match[str]) -> str:
 
 def written_by(helper: str) -> str:
     """Returns the element that a helper of a library writes."""
-    return next(element for names, element in _WRITTEN if re.match(names, helper, re.IGNORECASE))
+    return next(element for names, element in _WRITTEN if names.match(helper))
 
 
 def script_of(helper: re.Match[str]) -> str:
