@@ -84,9 +84,8 @@ def _served(source: Source) -> Iterator[str]:
     if source.template is None or "___" not in source.text:
         return
     for element in _SERVED.finditer(source.text):
-        start, end = (source.template.origin(it) for it in (element.end() - _SHORTEST, element.end()))
-        line = source.original.find("\n", end)
-        yield from _NAME_OF_ADDRESS.findall(source.original[start : min(line, start + _LONGEST)])
+        start = source.template.origin(element.end() - _SHORTEST)
+        yield from _NAME_OF_ADDRESS.findall(source.original[start : start + _LONGEST].partition("\n")[0])
 
 
 def _wanted(source: Source) -> Iterator[Address]:

@@ -32,13 +32,9 @@ _DRUPAL_MODULE: Final = re.compile(
 _JEKYLL: Final = re.compile(r"_config(?:[._-](?!dev|local|test|staging)[\w-]{1,40})?\.ya?ml$")
 # Read as code, too: of Sphinx, Pelican, Ember, and VuePress.
 _IN_CODE: Final = (
-    "conf.py",
-    "pelicanconf.py",
-    "publishconf.py",
-    "config/environment.js",
-    ".vuepress/config.js",
+    "conf.py", "pelicanconf.py", "publishconf.py", "config/environment.js", ".vuepress/config.js",
     ".vuepress/config.ts",
-)
+)  # fmt: skip
 # Docusaurus 1, and its setting. Other sites have files of this name that their own code reads.
 _SITE_CONFIG: Final = "siteConfig.js"
 _OF_DOCUSAURUS: Final = re.compile(r"\bgaTrackingId\b")
