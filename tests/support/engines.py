@@ -132,5 +132,4 @@ def wait_until_listening(process: subprocess.Popen[Any], port: int, within_secon
             raise RuntimeError(f"{process.args!r} ended at once, with exit code {process.returncode}")
         if is_listening(port):
             return
-        time.sleep(0.01)
     raise TimeoutError(f"{process.args!r} did not listen on port {port} within {within_seconds} seconds")

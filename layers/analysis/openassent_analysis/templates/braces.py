@@ -9,7 +9,6 @@ from typing import Final
 from openassent_analysis.templates.scriptlets import HELPER_MARKS, NAMED_HELPER, written_by
 from openassent_analysis.templates.taking import NEAR, Reader
 
-_HELPER: Final = re.compile(NAMED_HELPER)
 _WORD: Final = re.compile(r"[\s~+-]*+([A-Za-z_]\w*+)?")
 _LINE: Final = re.compile(r"(?:\n|\bliquid\b)[ \t]*+([a-z]\w*+)([^\n]*+)")
 _ELSE: Final = re.compile(r"\s*+else\b\s*+(if\b|with\b|unless\b)?")
@@ -44,7 +43,7 @@ class Braces(Reader):
             return None if end < 0 else self._take(start, end + 2)
         if mark == "{!!":
             end = self._find("!!}", start + 3, NEAR)
-            if end >= 0 and self._has_helper and (helper := _HELPER.search(self._text, start, end)):
+            if end >= 0 and self._has_helper and (helper := NAMED_HELPER.search(self._text, start, end)):
                 return self._insert(start, end + 3, written_by(helper[0]))
             return None if end < 0 else self._take(start, end + 3, shows=True)
         if mark == "{%":
@@ -113,7 +112,7 @@ class Braces(Reader):
             return self._insert_script(start, end, address) if address else self._take(start, end)
         if load := _SCRIPT_TAG.search(inner):
             return self._insert_script(start, end, load[1])
-        if self._has_helper and (helper := _HELPER.search(inner)):
+        if self._has_helper and (helper := NAMED_HELPER.search(inner)):
             return self._insert(start, end, written_by(helper[0]))
         if _PARTIAL.search(inner) and (given := self._given(inner)):
             return self._insert_script(start, end, given)

@@ -44,7 +44,7 @@ _TOKEN: Final = re.compile(
     r"""|\bfunction\s++&?+(?P<function>[A-Za-z_]\w*+)(?=\s{0,9}\()"""
     r"""|(?P<adds>(?<![\w$>])(?:drupal|backdrop)_add_js|(?:(?<=->)|(?<=::))(?:addScript|add_js|addJ[sS]|registerJsFile|registerScriptFile"""
     r"""|appendFile|prependFile|script))(?=\s{0,4}\(\s{0,20}["'](?:https?:)?//)"""
-    rf"""|(?P<helper>{NAMED_HELPER})"""
+    rf"""|(?P<helper>{NAMED_HELPER.pattern})"""
 )
 # The end is optional, so that a string without one is read only once.
 _STRINGS: Final = {

@@ -10,7 +10,6 @@ from openassent_analysis.templates import scriptlets
 from openassent_analysis.templates.markup import MAX_TEST, Test
 from openassent_analysis.templates.taking import Reader, after_blanks, closing_bracket
 
-_HELPER: Final = re.compile(scriptlets.NAMED_HELPER)
 _END_DIRECTIVE: Final = re.compile(r"@end([a-zA-Z]++)")
 _NO_CONDITIONS: Final = frozenset({
     "foreach", "forelse", "for", "while", "section", "push", "once", "pushOnce", "prepend", "switch", "component",
@@ -54,7 +53,7 @@ class Directives(Reader):
             if self._code.matters:
                 self._code.read(end, stop)
             return self._take(start, stop + 7)
-        if name == "include" and (helper := _HELPER.match(argument.strip(" '\""))):
+        if name == "include" and (helper := scriptlets.NAMED_HELPER.match(argument.strip(" '\""))):
             return self._insert(start, end, scriptlets.written_by(helper[0]))
         if name in {"json", "js"}:
             return self._take(start, end, shows=True)

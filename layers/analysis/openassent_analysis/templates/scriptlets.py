@@ -13,7 +13,7 @@ _WRITTEN: Final[list[tuple[re.Pattern[str], str]]] = [
     (pattern_of(it["names"], re.IGNORECASE), it["writes"]) for it in resource("template-languages")["helpers"]
 ]
 _NAMES: Final = "|".join(names.pattern for names, _ in _WRITTEN)
-NAMED_HELPER: Final = rf"(?=[A-Zaeghimpr])(?<![\w.:>'\"\\/-])(?<!def )(?<!function )(?:{_NAMES})"
+NAMED_HELPER: Final = re.compile(rf"(?=[A-Zaeghimpr])(?<![\w.:>'\"\\/-])(?<!def )(?<!function )(?:{_NAMES})")
 # Parts of words of which one is in every text with such a name.
 HELPER_MARKS: Final = ("aptcha", "JsApi", "tagmanager::", "tag_manager", "matomo", "piwik", "external_video")
 # Helpers that write a script or a frame: of Rails, Hexo, and these libraries.
@@ -21,7 +21,7 @@ HELPER: Final = re.compile(
     r"""\bjs\(["'](?P<own>/[\w./-]{4,200}+)["']"""
     r"""|(?:\b(?:javascript_include_tag[\s(]++|js\()|(?P<frame>\bcontent_tag[\s(]++:iframe\b|\btag\.iframe\b)[^;%]{0,300}?"""
     r"""\bsrc(?::|\s?=>)\s{0,4})["'](?P<address>(?:https?:)?//[^"'\s<>]{4,300}+)["']"""
-    rf"""|{NAMED_HELPER}"""
+    rf"""|{NAMED_HELPER.pattern}"""
 )
 # Helpers whose block is a script: of Rails.
 SCRIPT_BLOCK: Final = re.compile(
