@@ -8,20 +8,22 @@ from typing import Any
 import pytest
 
 from controlplane.access import sign_in
+from controlplane.erasure import deletions
 from controlplane.erasure.personal_data import Subject
 from controlplane.feedback import store as feedback
 from controlplane.findings import conversations, inbox
 from controlplane.notify import subscriptions
 from controlplane.organizations import invitees
 from controlplane.organizations import store as organizations
-from controlplane.people import credential_index, sessions, token_families, users
+from controlplane.organizations.store import Account
+from controlplane.people import credential_index, revocations, sessions, token_families, users
+from controlplane.people.credential_index import CredentialItem
 from controlplane.platform.core import tokens
 from controlplane.platform.core.actions import Action
 from controlplane.platform.table import keys
 from controlplane.platform.table.legs import encode_item
 from controlplane.platform.table.table import Put, table
 from ops import accounts, personal_data
-from ops.accounts import remove_profile
 from tests.functional.ops.full_account import ADDRESS, CANARIES, CHALLENGE, DEVICE, EMAIL, NAME, TEXT
 from tests.support.audit_log import all_entries
 from tests.support.calls import Call, Proceed, intercepted
@@ -186,14 +188,15 @@ class TestAddress:
 
 
 def test_user_delete_removes_what_requests_in_flight_leave(full_account, monkeypatch):
-    user_id = full_account.user_id
+    user_id, delete = full_account.user_id, deletions.delete_own_account
 
-    def remove(profile: users.UserItem) -> None:
+    def delete_with_requests_in_flight(account: Account, user_id: str) -> int:
         sessions.create(user_id)
-        remove_profile(profile)
+        ended = delete(account, user_id)
         feedback.submit_report(user_id, {"category": "friction", "message": f"{TEXT}, once more"})
+        return ended
 
-    monkeypatch.setattr(accounts, "remove_profile", remove)
+    monkeypatch.setattr(deletions, "delete_own_account", delete_with_requests_in_flight)
     accounts.delete_account(user_id, users.find_user(user_id))
     assert "canary" not in str(table_dump()).lower()
     assert credential_index.list_credentials(user_id, 1).items == []
@@ -201,15 +204,14 @@ def test_user_delete_removes_what_requests_in_flight_leave(full_account, monkeyp
 
 
 def test_a_credential_that_appears_during_a_revocation_is_revoked(full_account, monkeypatch):
-    revoke, appearing = accounts._revoke_found, iter([None])
+    revoke, appearing = revocations.revoke_credential, iter([None])
 
-    def revoke_found(user_id: str, *, forget: bool) -> accounts.RevokedCounts:
-        found = revoke(user_id, forget=forget)
+    def revoke_and_sign_in(credential: CredentialItem, reason: str) -> None:
+        revoke(credential, reason)
         for _ in appearing:
-            sessions.create(user_id)
-        return found
+            sessions.create(full_account.user_id)
 
-    monkeypatch.setattr(accounts, "_revoke_found", revoke_found)
+    monkeypatch.setattr(revocations, "revoke_credential", revoke_and_sign_in)
     accounts.revoke_credentials(full_account.user_id)
     assert credential_index.list_credentials(full_account.user_id, 1).items == []
 

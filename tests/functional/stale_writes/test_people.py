@@ -19,7 +19,6 @@ from controlplane.platform.table import keys
 from controlplane.platform.table.retry import WriteConflict
 from controlplane.platform.table.table import Leg, LegFailed, Put, Update, table
 from controlplane.projects import store as projects
-from ops.accounts import remove_profile
 from tests.functional.projects.builders import make_project
 from tests.functional.stale_writes.cases import (
     Act,
@@ -261,9 +260,6 @@ CASES: dict[str, Make] = {
     ),
     "account whose address another one has that is deleted": lambda it: _address(
         it, lambda profile: deletions.delete_account(profile, [], [])
-    ),
-    "account whose address another one has that the operator deletes": lambda it: _address(
-        it, remove_profile, LegFailed
     ),
     "owner with another address who is deleted": lambda it: _deleting(it, owner=True, email="other@example.com"),
     "owner of another organization who is deleted": lambda it: _deleting(it, owner=True, ownerships=2),

@@ -172,8 +172,10 @@ def delete_account(profile: UserItem, memberships: Sequence[Membership], listing
         raise WriteConflict from None
 
 
-def delete_own_account(account: Account, user_id: str) -> None:
+def delete_own_account(account: Account, user_id: str) -> int:
     """Deletes the person's account on their own request. Raises LastOwnerOf before any change; Throttled.
+
+    Returns the number of memberships that it ended.
 
     Access has ended when it returns: the account, its memberships, and its identities are deleted in one transaction,
     and every credential right after it, also one that was created at the same time. The rest that keys find (feedback,
@@ -183,7 +185,7 @@ def delete_own_account(account: Account, user_id: str) -> None:
     """
     known: Account | None = account
 
-    def delete() -> list[StoredCredential]:
+    def delete() -> tuple[int, list[StoredCredential]]:
         nonlocal known
         current, known = known or organizations.get_account(user_id), None
         (last, listings), entries = read_both(
@@ -195,37 +197,40 @@ def delete_own_account(account: Account, user_id: str) -> None:
             if organizations.get_account(user_id).memberships != current.memberships:
                 raise WriteConflict
             raise LastOwnerOf(last)
-        _, credentials = read_both(
-            lambda: _delete_account(current, user_id, listings), lambda: revocations.find_stored(entries)
-        )
-        return credentials
+        return read_both(lambda: _delete_account(current, user_id, listings), lambda: revocations.find_stored(entries))
 
-    _end_access(user_id, retry_on_conflict(delete, "the account"))
+    ended, credentials = retry_on_conflict(delete, "the account")
     logger.info("account deleted", extra={"userId": user_id})
+    return ended + _end_access(user_id, credentials)
 
 
-def _delete_account(account: Account, user_id: str, listings: list[Listing]) -> None:
-    """Deletes the account in one transaction, after all memberships that don't fit into it."""
+def _delete_account(account: Account, user_id: str, listings: list[Listing]) -> int:
+    """Deletes the account in one transaction, after all memberships that don't fit into it. Returns their number."""
     if account.profile is None:
-        return  # a concurrent run was faster
+        return 0  # a concurrent run was faster
     held = sorted(account.memberships, key=lambda it: it.role != "owner")
     kept, others = held[:MEMBERSHIPS_OF_ACCOUNT], held[MEMBERSHIPS_OF_ACCOUNT:]
     read_each(partial(_leave, user_id), others)
     delete_account(account.profile, kept, listings)
+    return len(held)
 
 
-def _leave(user_id: str, membership: Membership) -> None:
-    """Ends a membership. Raises LastOwnerOf."""
+def _leave(user_id: str, membership: Membership) -> bool:
+    """Ends a membership. Returns False if a concurrent run was faster. Raises LastOwnerOf."""
     try:
         members.remove_member(membership.organization_id, user_id)
     except members.UnknownMember:
-        return  # a concurrent run was faster
+        return False
     except LastOwner:
         raise LastOwnerOf([membership.slug]) from None
+    return True
 
 
-def _end_access(user_id: str, credentials: list[StoredCredential]) -> None:
-    """Erases a deleted account's credentials, and the ones and the memberships that concurrent requests create."""
+def _end_access(user_id: str, credentials: list[StoredCredential]) -> int:
+    """Erases a deleted account's credentials, and the ones and the memberships that concurrent requests create.
+
+    Returns the number of memberships.
+    """
     (entries, account), _ = read_both(
         lambda: read_both(
             lambda: credential_index.list_all_credentials(user_id), lambda: organizations.get_account(user_id)
@@ -234,8 +239,7 @@ def _end_access(user_id: str, credentials: list[StoredCredential]) -> None:
     )
     erased = {credential.entry.local for credential in credentials}
     revocations.erase_all(entry for entry in entries if entry.local not in erased)
-    for membership in account.memberships:
-        _leave(user_id, membership)
+    return sum(_leave(user_id, membership) for membership in account.memberships)
 
 
 def list_last_owned(memberships: Iterable[Membership]) -> list[str]:
