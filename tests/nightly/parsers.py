@@ -198,7 +198,9 @@ def _take_entry(text: str) -> None:
 
 def _unpack(text: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        workspace.unpack(iter([as_bytes(text)]), Path(folder))
+        workspace.unpack(
+            iter([as_bytes(text)]), Path(folder), reason_to_skip=lambda *_: None, leave_out=lambda *_: None
+        )
 
 
 def _client_address(text: str) -> None:
