@@ -84,7 +84,7 @@ def is_left_over(user_id: str) -> bool:
         return False
     return bool(
         table.query(keys.user_pk(user_id), limit=1, consistent=True).items
-        or invitees.list_all_blocked(user_id)
+        or table.query(keys.blocks_pk(user_id), limit=1, consistent=True).items
         or credential_index.list_credentials(user_id, 1).items
         or personal_data.is_left(Subject(user_id, None))
     )

@@ -11,8 +11,6 @@ from typing import Any, NamedTuple
 
 from controlplane.api_keys import store as api_keys
 from controlplane.feedback import store as feedback
-from controlplane.findings import conversations
-from controlplane.notify import mails, subscriptions
 from controlplane.organizations import invitees, members
 from controlplane.organizations import store as organizations
 from controlplane.organizations.items import OrganizationItem
@@ -292,10 +290,9 @@ def remove_reports(account: FormerAccount, after: str | None) -> str | None:
 def remove_choices(account: FormerAccount, after: str | None) -> str | None:
     """Deletes which organizations the person blocked or commented in, the emails to them, and the choice of emails."""
     del after
-    invitees.forget_blocks(account.user_id)
-    mails.forget(account.user_id)
-    subscriptions.forget_choices(account.user_id)
-    conversations.forget_commented(account.user_id)
+    for pk_of in (keys.blocks_pk, keys.mails_pk, keys.commented_pk):
+        table.delete_partition(pk_of(account.user_id), Unrecorded.ERASURE)
+    table.delete_partition(keys.user_pk(account.user_id), Unrecorded.ERASURE, keys.MAIL_CHOICE_PREFIX)
     return None
 
 
@@ -310,7 +307,7 @@ def release_address(account: FormerAccount, after: str | None) -> str | None:
     with acting.on_behalf(Actor("person", account.user_id, "page")):
         invitees.decline_all(account.address)
     invitees.forget_address(account.address)
-    subscriptions.forget_address(account.address)
+    table.delete_partition(keys.mail_address_pk(account.address), Unrecorded.ERASURE)
     return None
 
 

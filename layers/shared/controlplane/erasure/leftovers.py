@@ -89,10 +89,6 @@ def _delete(items: Iterable[Mapping[str, Any]]) -> None:
     table.delete_all((_key(item) for item in items), Unrecorded.CLEANUP)
 
 
-def _delete_partition(pk: str) -> None:
-    _delete(table.query(pk, consistent=True).items)
-
-
 # Scans and their results
 
 
@@ -119,7 +115,7 @@ def remove_scans(subject: Subject, after: str | None) -> str | None:
         scan = ScanItem.from_item(item)
         if scan.is_open:
             scan = fail_deleted(scan)
-        _delete_partition(keys.scan_pk(scan.scan_id))
+        table.delete_partition(keys.scan_pk(scan.scan_id), Unrecorded.CLEANUP)
         if subject.final or scan.status == "completed" or scan.lease.until <= clock.now():
             removed += [*unlocks.entry_keys(scan), scan.key]
     table.delete_all(removed, Unrecorded.CLEANUP)
@@ -284,7 +280,7 @@ def remove_repositories(subject: Subject, after: str | None) -> str | None:
     """Deletes repositories with their finding histories, to which scans may add until the final pass."""
     page = subject.page(keys.REPOSITORY_PREFIX, after)
     for item in page.items:
-        _delete_partition(keys.finding_history_pk(item["repositoryId"]))
+        table.delete_partition(keys.finding_history_pk(item["repositoryId"]), Unrecorded.CLEANUP)
         _forget_scans(item["repositoryId"])
     if subject.final:
         _delete(page.items)

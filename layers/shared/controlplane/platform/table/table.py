@@ -299,6 +299,11 @@ class Table:
         """Deletes items in batches of 25, unconditionally and not in a transaction."""
         self._write_batches([{"DeleteRequest": {"Key": encode_item(key._asdict())}} for key in keys], record)
 
+    def delete_partition(self, pk: str, record: Unrecorded, prefix: str = "") -> None:
+        """Deletes the items of a partition, or those whose sort keys start with `prefix`, as `delete_all`."""
+        found = self.query(pk, prefix=prefix, consistent=True).items
+        self.delete_all((Key(item["pk"], item["sk"]) for item in found), record)
+
     def _write_batches(self, requests: list[dict[str, Any]], record: Unrecorded) -> None:
         if _is_dry(record):
             return
