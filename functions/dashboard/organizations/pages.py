@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from fastapi import Response
 
 from controlplane.access.web_session import WebSession
-from controlplane.code_host.github.connecting import is_configured
+from controlplane.code_host.github.app_pages import is_configured
 from controlplane.erasure import deletions
 from controlplane.organizations import rules
 from controlplane.organizations import store as organizations

@@ -7,7 +7,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
-from controlplane.code_host.github import client, connecting
+from controlplane.code_host.github import app_pages, client, connecting
 from controlplane.code_host.github.app_auth import Quotas
 from controlplane.code_host.github.connecting import GrantedRepository, Person
 from controlplane.code_host.github.errors import (
@@ -169,15 +169,16 @@ CONFIGURED = {
 
 
 def configure(monkeypatch: pytest.MonkeyPatch, **variables: str | None) -> None:
-    monkeypatch.setattr(connecting, "settings", settings.model_copy(update=CONFIGURED | variables))
+    for module in (app_pages, connecting):
+        monkeypatch.setattr(module, "settings", settings.model_copy(update=CONFIGURED | variables))
 
 
 @each("missing", [*CONFIGURED])
 def test_people_connect_repositories_once_everything_is_configured(missing, monkeypatch):
     configure(monkeypatch)
-    assert connecting.is_configured()
+    assert app_pages.is_configured()
     configure(monkeypatch, **{missing: None})
-    assert not connecting.is_configured()
+    assert not app_pages.is_configured()
 
 
 def person(*answers: Response) -> tuple[Person, list[str]]:
@@ -265,7 +266,7 @@ def test_without_the_apps_client_id_no_code_is_sent(monkeypatch):
 )
 def test_the_app_is_installed_on_the_code_hosts_own_pages(api_url, page, monkeypatch):
     configure(monkeypatch, github_api_url=api_url)
-    assert connecting.installation_url("x") == page
+    assert app_pages.installation_url("x") == page
 
 
 def _granted(**described: Any) -> list[GrantedRepository]:
