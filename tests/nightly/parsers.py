@@ -183,7 +183,9 @@ def _check_depth(text: str) -> None:
 
 def _unpacking() -> workspace._Unpacking:
     stream = workspace._Stream(iter(()), 0)
-    return workspace._Unpacking(stream, Path("/nowhere"), workspace.DEFAULT_LIMITS, (), None, str, Listing().leave_out)
+    return workspace._Unpacking(
+        stream, Path("/nowhere"), workspace.DEFAULT_LIMITS, (), None, lambda *_: None, Listing().leave_out
+    )
 
 
 def _read_extended(text: str) -> None:
