@@ -41,7 +41,8 @@ class UnknownName(Problem):
     """No resource of the kind has that ID or name. kind: as in the group of commands, such as `project`."""
 
     def __init__(self, kind: str, wanted: str) -> None:
-        super().__init__(f"There is no {kind} {wanted}.", f"`assent {kind} list` lists them.", Exit.NOT_FOUND)
+        noun = {"org": "organization", "repo": "repository"}.get(kind, kind)
+        super().__init__(f"There is no {noun} {wanted}.", f"`assent {kind} list` lists them.", Exit.NOT_FOUND)
         self.kind = kind
 
 

@@ -160,7 +160,7 @@ class TestAClient:
 
     @each("path", ["/v1", "/v1/", "/v1/me", "/live/v1", "/docs", "/?x=1", "?", "/#top", f"/{SECRET}"])
     def test_rejects_an_address_with_a_path(self, path):
-        with pytest.raises(InvalidArgument, match=r"^The base URL has no path: .*, such as /v1\.$"):
+        with pytest.raises(InvalidArgument, match=r"^The base URL must not have a path: .*, such as /v1\.$"):
             Script(page([])).client(base_url=f"{ADDRESS}{path}")
 
     @each("space", [" ", "\n", "\r\n", "\t"])
