@@ -108,7 +108,7 @@ def add_browser(packages: Path) -> None:
 
 
 def pack(path: Path) -> None:
-    """Compress the file, or every file below the folder. What is packed already stays as it is."""
+    """Compress the file, or every file below the folder. Compressed files stay as they are."""
     for file in [path, *path.rglob("*")]:
         if file.is_file() and file.suffix != ".gz":
             file.with_name(f"{file.name}.gz").write_bytes(gzip.compress(file.read_bytes(), mtime=0))

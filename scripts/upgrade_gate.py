@@ -1,6 +1,6 @@
 """Compares the template with a release's, so that an upgrade loses no data. Part of `make template`.
 
-What a change of a property does comes from AWS's own resource schemas, which cfn-lint includes. Runs in SAM's
+AWS's own resource schemas, which cfn-lint includes, say whether a changed property replaces its resource. Runs in SAM's
 environment.
 """
 

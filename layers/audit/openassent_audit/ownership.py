@@ -54,7 +54,7 @@ async def find_proof(
     lookup: Callable[[str], Awaitable[Sequence[str]]] = read_texts,
     trusted: ssl.SSLContext | None = None,
 ) -> Proof | None:
-    """Returns what proves ownership of the audited website, or None.
+    """Returns the kind of proof that the audited website is the organization's, or None.
 
     consent_url: the address below which pages with the consent instance make requests. trusted: for the file's server.
     """

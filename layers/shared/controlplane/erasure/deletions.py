@@ -1,7 +1,7 @@
 """Deletions of organizations and accounts: one transaction deletes the subject and writes a work item for the rest.
 
-`cleanup` finishes a deletion in the background. What a deleted account leaves is removed step by step as in
-`leftovers`: what a crash left, what concurrent requests have just written, and what grants no access.
+`cleanup` finishes a deletion in the background. `leftovers` removes the rest of a deleted account step by
+step: items that a crash left, that concurrent requests have just written, or that grant no access.
 """
 
 from collections.abc import Callable, Iterable, Sequence

@@ -305,7 +305,7 @@ class DatabaseUnavailable(ServiceUnavailable):
 
 
 def known[Found](found: Found | None, unknown: Exception | type[Exception]) -> Found:
-    """Returns what was found. Raises `unknown` if it is None."""
+    """Returns the found object. Raises `unknown` if it is None."""
     if found is None:
         raise unknown
     return found
