@@ -47,5 +47,6 @@ class UnknownName(Problem):
 
 
 class NotSignedIn(Problem):
-    def __init__(self, message: str = "You aren't signed in.") -> None:
-        super().__init__(message, "Run `assent login`, or set ASSENT_API_KEY.", Exit.SIGN_IN)
+    def __init__(self, message: str = "You aren't signed in.", profile: str | None = None) -> None:
+        advice = f"Run `assent login --profile {profile}`." if profile else "Run `assent login`, or set ASSENT_API_KEY."
+        super().__init__(message, advice, Exit.SIGN_IN)

@@ -146,7 +146,11 @@ def names(office, world):
         ("scan list --repo acme/nope", Exit.NOT_FOUND, "`assent repo list` lists them.\n"),
         ("inbox accept nope", Exit.NOT_FOUND, "There is no such resource."),
         ("profile use nope", Exit.NOT_FOUND, "Run `assent login --profile nope`.\n"),
-        ("project show shop --profile nope", Exit.SIGN_IN, "There is no profile nope.\nRun `assent login`"),
+        (
+            "project show shop --profile nope",
+            Exit.SIGN_IN,
+            "There is no profile nope.\nRun `assent login --profile nope`.\n",
+        ),
         ("project update shop", Exit.USAGE, "Give an option, such as --name.\n"),
         ("project create --region moon", Exit.USAGE, "NAME is missing.\nGive it as an argument, or as --name.\n"),
         ("project create Shop --name Shop --region moon", Exit.USAGE, "The argument Shop is one too many.\n"),
