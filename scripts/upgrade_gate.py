@@ -72,7 +72,7 @@ def compare(before: Template, after: Template, create_only: CreateOnly) -> list[
 
 
 def _index_problems(name: str, before: Template, after: Template) -> list[str]:
-    """DynamoDB creates or deletes one index of a table in an update, and changes none."""
+    """Returns the changes of indexes that DynamoDB refuses: an update can create or delete one, and change none."""
     old, new = ({index["IndexName"]: index for index in it.get("GlobalSecondaryIndexes", [])} for it in (before, after))
     found = [
         f"{name}: the index {index} can't be changed. Add one with another name."

@@ -188,7 +188,7 @@ class TestAClient:
         script.client(base_url="https://api.assent.test/prod/").organizations.get("a/../b?c#d é%2F")
         assert script.requests[0].url.raw_path == b"/prod/v1/organizations/a%2F..%2Fb%3Fc%23d%20%C3%A9%252F"
 
-    def test_acts_in_its_organization_unless_told_otherwise(self):
+    def test_acts_in_its_organization_unless_another_one_is_given(self):
         script = Script(page([]))
         client = script.client(organization="org_1")
         client.projects.list().page()

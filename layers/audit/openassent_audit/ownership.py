@@ -116,7 +116,7 @@ def _ask(server: str, name: str) -> list[str]:
 
 
 def read_answer(answer: bytes) -> list[str]:
-    """Returns the texts in an answer (RFC 1035 section 4). Raises ValueError if it isn't one."""
+    """Returns the texts in an answer (RFC 1035 section 4). Raises ValueError if it is malformed."""
     found = []
     try:
         at = 12

@@ -70,7 +70,7 @@ class TestExport:
         for entry in entries:
             assert entry.keys() == {"pk", "sk", "actorId", "at"}
 
-    def test_has_their_own_part_of_a_findings_decisions(self, ops, full_account):
+    def test_contains_only_the_decisions_that_the_person_made_about_a_finding(self, ops, full_account):
         user_id, owner = full_account.user_id, full_account.company.owner.user_id
         for number, by in enumerate((owner, user_id)):
             before = inbox.get_item(full_account.item_id)

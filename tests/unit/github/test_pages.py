@@ -79,7 +79,7 @@ class TestComments:
         assert reviews(lists).find_comment(*DEMO, 2, "<!-- other -->") is None
 
     @each(("status", "error"), [(404, RepositoryGone), (403, AccessLost), (422, Refused)])
-    def test_a_comment_that_is_refused_is_an_error(self, status, error):
+    def test_a_refused_comment_raises_an_error(self, status, error):
         host = reviews(Lists([], status=status))
         for write in (host.create_comment, host.update_comment):
             with pytest.raises(error):
@@ -128,7 +128,7 @@ class TestGranted:
         assert [it.hosted_id for it in self.granted(lists, monkeypatch)] == [*range(count)]
         assert lists.asked == max(1, ceil(count / 100))
 
-    def test_a_list_that_is_shorter_than_its_total_ends(self, monkeypatch):
+    def test_paging_ends_if_a_list_is_shorter_than_its_total(self, monkeypatch):
         assert self.granted(Lists([], content={"repositories": [], "total_count": 1}), monkeypatch) == []
 
     @each(
@@ -284,6 +284,6 @@ def _granted(**described: Any) -> list[GrantedRepository]:
 
 
 @each("described", [{"archived": True}, {"permissions": {"push": False}}, {"permissions": {}}])
-def test_a_repository_that_cant_be_written_to_is_not_granted(described):
+def test_a_repository_without_write_access_is_not_granted(described):
     assert _granted(private=True)
     assert _granted(private=True, **described) == []

@@ -174,7 +174,7 @@ def _unpacked(packed: Any) -> Recorded:
 
 
 def _picture(encoded: str) -> str:
-    """Returns the picture as it is stored. Raises ValueError if it isn't one."""
+    """Returns the picture as it is stored. Raises ValueError if it isn't a small JPEG."""
     try:
         picture = base64.b64decode(encoded, validate=True)
     except binascii.Error:

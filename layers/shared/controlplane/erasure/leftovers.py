@@ -156,7 +156,7 @@ def _delete_items(subject: Subject, items: list[dict[str, Any]]) -> None:
 
 
 def remove_links(subject: Subject, after: str | None) -> str | None:
-    """Removes the project's links to repositories. Those that were scanned for it are due for a comparison.
+    """Removes the project's links to repositories. Schedules a comparison of each one that was scanned for it.
 
     A comparison may still store an item of the project until the final pass, which has deleted that item before.
     """
@@ -238,7 +238,7 @@ def remove_history(subject: Subject, after: str | None) -> str | None:
 
 
 def _forget_scans(repository_id: str) -> None:
-    """Deletes which scans are the repository's latest, and that they are due for a comparison."""
+    """Deletes the entries of the repository's latest scans, and its scheduled comparison."""
     prefix = keys.latest_scan(repository_id, "").sk
     _delete(table.query(keys.latest_scans_pk(repository_id), prefix=prefix, consistent=True).items)
     table.delete(Delete(keys.due_comparison(repository_id)), Unrecorded.CLEANUP)

@@ -246,7 +246,7 @@ class Table:
         return QueryPage(items[:limit], items[limit - 1][index.sk])
 
     def count(self, pk: str, *, index: Index, at_most: int) -> int:
-        """Returns the number of items in a partition of an index, but at most that, without returning the items.
+        """Returns the number of items in a partition of an index, or `at_most` if there are more.
 
         Eventually consistent. Doesn't go on after a page of 1 MB: the number can then be too low.
         """
