@@ -217,6 +217,16 @@ def test_only_another_organization_can_be_made_the_default(visitor, world, perso
     assert visitor.offers("Make default") == 3
 
 
+@pytest.mark.parametrize(
+    ("role", "others"),
+    [("owner", "another owner"), ("admin", "another admin or an owner"), ("member", "an admin or owner")],
+)
+def test_the_settings_name_those_who_may_remove_the_person(visitor, world, person, role, others):
+    company = world.company()
+    world.member(company, role, person)
+    assert f"Ask {others} to remove you." in text_of(visitor.get(f"{home(company)}/settings"))
+
+
 def test_only_owners_see_the_link_to_the_deletion_page(visitor, world, person):
     own, other = world.company(owner=person), world.company()
     world.member(other, "admin", person)
