@@ -15,6 +15,7 @@ from controlplane.scans.items import ScanItem
 from controlplane.scans.reads import Inventory, UsedVendor, VendorPackage, stored_leg
 from dashboard.organizations.overview import CONSENT_CATEGORY
 from tests.functional.dashboard.conftest import HOSTILE, pages_in, pages_of
+from tests.functional.projects.builders import make_project
 from tests.support.audits import make_issue, make_scan
 from tests.support.browser import Browser, text_of
 from tests.support.populated_organization import detection
@@ -32,7 +33,7 @@ def company(world, person):
 
 def add_projects(company: Company, *names: str) -> None:
     for name in names:
-        projects.create_project(company.organization_id, name, region="eu-central", addresses=[], branding="assent")
+        make_project(company, name, origins=())
 
 
 def install_consent(scan: ScanItem, packages: tuple[VendorPackage, ...] = (PACKAGE,)) -> None:
