@@ -29,7 +29,7 @@ from tests.support.audit_log import all_entries
 from tests.support.calls import Call, Proceed, intercepted
 from tests.support.cleanup import finish_deletions
 from tests.support.each import each
-from tests.support.populated_organization import kinds_containing, populate_organization
+from tests.support.populated_organization import kinds_containing, kinds_of, populate_organization
 from tests.support.table import PREPARED
 from tests.support.world import table_dump
 
@@ -98,7 +98,7 @@ class TestDelete:
         for canary in CANARIES:
             assert canary.lower() not in text
         assert not [item for item in table_dump() if item["pk"]["S"].startswith("MAIL")]
-        assert {_kind(item) for item in full_account.naming()} == {"AUDITLOG", "KEY", "KH", "INBOX"}
+        assert kinds_of(full_account.naming()) == {"AUDITLOG", "KEY", "KH", "INBOX"}
         items = ops("user", "export", full_account.user_id).document["items"]
         assert len([it for it in items if it["kind"] != "rate"]) == len(full_account.naming())
         assert [item for item in table_dump() if part in str(item)] == others
@@ -123,7 +123,7 @@ class TestDelete:
         assert inbox.get_item(full_account.item_id) == replace(
             before, status_reason=None, history=unreasoned, comments=(others,)
         )
-        assert "COMMENTER" not in {_kind(item) for item in full_account.naming()}
+        assert "COMMENTER" not in kinds_of(full_account.naming())
         assert feedback.get_report(reference).fields == report
 
     def test_removes_stored_responses_whose_retries_still_take_effect_once(self, ops, api, world, full_account):
@@ -133,11 +133,6 @@ class TestDelete:
         ops("user", "delete", EMAIL, "--yes")
         assert api.post("/v1/invitations", inviting.owner.token, **request).status == 409
         assert invitees.list_for_address(EMAIL) == []
-
-
-def _kind(item: dict[str, Any]) -> str:
-    pk, sk = item["pk"]["S"], item["sk"]["S"]
-    return (sk if pk.startswith("ORG#") else pk).partition("#")[0]
 
 
 class TestWithOrganizations:
@@ -200,7 +195,7 @@ def test_user_delete_removes_what_requests_in_flight_leave(full_account, monkeyp
     accounts.delete_account(user_id, users.find_user(user_id))
     assert "canary" not in str(table_dump()).lower()
     assert credential_index.list_credentials(user_id, 1).items == []
-    assert {_kind(item) for item in full_account.naming()} == {"AUDITLOG", "KEY", "KH", "INBOX"}
+    assert kinds_of(full_account.naming()) == {"AUDITLOG", "KEY", "KH", "INBOX"}
 
 
 def test_a_credential_that_appears_during_a_revocation_is_revoked(full_account, monkeypatch):
