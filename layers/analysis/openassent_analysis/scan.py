@@ -393,7 +393,7 @@ class _Scan:
         findings = sorted((it for it in findings if wanted is None or it.rule_id in wanted), key=urgency)
         self._drop(findings[most:])
         self._result.findings = findings[:most]
-        self._result.notes += self._suppressions.notes(self._rules)
+        self._result.notes += self._suppressions.notes(self._rules, self._result.findings)
         return self._result
 
     def _judged(self, found: _Found, links: Links) -> Finding | None:
