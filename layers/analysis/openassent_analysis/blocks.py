@@ -16,7 +16,7 @@ from ast_grep_py import Config, SgNode, SgRoot
 
 from openassent_analysis.catalogue import Vendor
 from openassent_analysis.files import without_open_comments
-from openassent_analysis.reading import resource
+from openassent_analysis.reading import alternatives, resource
 from openassent_analysis.statements import FUNCTIONS
 
 SCRIPTS: Final = frozenset({"javascript", "typescript", "tsx"})
@@ -25,6 +25,7 @@ _TYPE: Final = re.compile(r"""\btype\s*=\s*["']?([\w/+.-]+)""", re.IGNORECASE)
 _TYPESCRIPT: Final = re.compile(r"""\blang\s*=\s*["']?tsx?\b""", re.IGNORECASE)
 _RUNS: Final = re.compile(
     r"(?:text|application)/(?:javascript|ecmascript|x-javascript|babel|partytown)|module|text/plain"
+    rf"|{alternatives(resource('frameworks')['started_later'])}"
 )
 _HOLDS_SCRIPT: Final = re.compile(
     r"<[Ss]cript|__html|innerHTML|\.(?:innerText|text(?:Content)?)\s*=|createTextNode|\btemplate:|\[\s*[\"']script[\"']|\btag[\"']?\s*:\s*[\"']script"

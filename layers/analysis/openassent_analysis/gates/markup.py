@@ -11,7 +11,7 @@ from openassent_analysis.blocks import Block
 from openassent_analysis.gates import words
 from openassent_analysis.gates.context import GIVEN, NOTHING, Implied, Meaning, Reader, both, either_of, negated
 from openassent_analysis.gates.origins import imported, in_project
-from openassent_analysis.reading import pattern_of, resource
+from openassent_analysis.reading import alternatives, pattern_of, resource
 from openassent_analysis.statements import FUNCTIONS
 
 TAGS: Final = frozenset({"start_tag", "self_closing_tag", "jsx_self_closing_element", "jsx_opening_element"})
@@ -19,7 +19,8 @@ ELEMENTS: Final = frozenset({"jsx_element", "element", "script_element"})
 # Types that the browser runs. It ignores a script of any other type until a consent tool changes the type.
 _TYPE: Final = re.compile(r"""(?<![\w-])type\s{0,9}=\s{0,9}\{?["'`]?([\w/+.-]+)""", re.IGNORECASE)
 _RUNS: Final = re.compile(
-    r"(?:[\w-]+-)?(?:text|application)/(?:x-)?(?:java|ecma|type|coffee|live)script(?:1\.\d)?|(?:[\w-]+-)?module|text/babel|text/jsx|text/partytown|partytown|javascript|text/css|image/.*|js|text/js",
+    r"(?:[\w-]+-)?(?:text|application)/(?:x-)?(?:java|ecma|type|coffee|live)script(?:1\.\d)?|(?:[\w-]+-)?module|text/babel|text/jsx|text/partytown|partytown|javascript|text/css|image/.*|js|text/js"
+    rf"|{alternatives(resource('frameworks')['started_later'])}",
     re.IGNORECASE,
 )
 _TYPE_CHOSEN: Final = re.compile(r"""(?<![\w-]):?type\s{0,9}=\s{0,9}[^>]{0,200}?text/plain""", re.IGNORECASE)
