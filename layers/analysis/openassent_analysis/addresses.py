@@ -8,10 +8,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import Any, Final
 
 from ast_grep_py import Config, SgNode, SgRoot
 
+from openassent_analysis import modules
 from openassent_analysis.blocks import SCRIPTS, Block
 from openassent_analysis.files import check_depth
 from openassent_analysis.gates.origins import in_project
@@ -19,7 +21,9 @@ from openassent_analysis.gating import DEFAULT, WHOLE
 from openassent_analysis.limits import Limits
 from openassent_analysis.reading import resource
 from openassent_analysis.report import ANYWHERE, DATA, MAX_ADDRESSES, WITHOUT_EXPORTS, Address
+from openassent_analysis.site_configuration import settings_of
 from openassent_analysis.sources import IMPORTS, NAME_AND_ALIAS, Source
+from openassent_analysis.templates.variables import DEFINED
 from openassent_analysis.values import members_of, values
 from openassent_analysis.vocabulary import sought
 
@@ -52,21 +56,37 @@ _FIELDS: Final[Config] = {"rule": {"kind": "public_field_definition"}}
 _WHEN_MADE: Final = frozenset({"constructor", "ngOnInit"})
 _THIS: Final = "this"
 _LONGEST: Final = 300
+_LONGEST_STATEMENT: Final = 600
+# What comes after a template's name where code renders it, and what separates the parts of such a name.
+_RENDERED: Final = re.compile(r"""(?:\.\w{2,6}){0,2}["']\s{0,4},""")
+_PARTS: Final = re.compile(r"[./:_-]+")
 # Of the placeholders for an expression.
 _SHORTEST: Final = 3
 _MAX_NODES: Final = 20
 _MAX_ANCESTORS: Final = 30
-# An element of a template whose address is an expression, and names that only an address would have.
+# An address of a template that is an expression: of an element, or one that a script sets.
 _SERVED: Final = re.compile(
-    r"""<(?:script|iframe)\b[^<>]{0,600}?\ssrc\s?=\s?["']?(?:https?:)?/{0,2}___""", re.IGNORECASE
+    r"""(?:<(?:script|iframe)\b[^<>]{0,600}?\s(?:data-)?(?:th:)?src\s?=\s?["']?|\.src\s?=\s?["'`])(?:(?:https?:)?/{0,2}___|[@$]\{)""",
+    re.IGNORECASE,
 )
+# Names that only an address would have, and a setting of the site.
 _NAME_OF_ADDRESS: Final = re.compile(
-    r"(?<![\w$])(?=\w{6,60}(?!\w))(?:[a-zA-Z0-9]+_\w*|[a-z0-9]+[A-Z]\w*)(?<=(?i:..url|..uri|..src|embed|cript|_link))"
+    r"(?<![\w$])(?=\w{6,60}(?!\w))(?:[a-zA-Z0-9]+_\w*|[a-zA-Z0-9]+[A-Z]\w*)(?<=(?i:..url|..uri|..src|embed|cript|_link))"
 )
+_OF_SITE: Final = re.compile(
+    r"\b(?i:site(?:\.params|\.data)?|theme|theme_config|config)(?P<setting>(?:\.[A-Za-z_]\w{0,60}+){1,5}+)(?!\()"
+)
+# An expression that is a parameter of the template, and what comes between its name and the template's.
+_OWN: Final = re.compile(r"(?:src\s?=\s?)?[{<%=$@#!\s-]*(?:(?:include|props)?\.)?([A-Za-z]\w{1,60})\b(?!\s?[(.\[])")
+_PARAMETER_OF: Final = ">"
+# The arguments of a macro, the end of a statement, and the loops over lists.
+_ARGUMENTS: Final = re.compile(r"""\s?\([^()\n]{0,200}?["'`](?P<address>(?:https?:)?//[^"'`\s<>]{4,300})""")
+_END_OF_STATEMENT: Final = re.compile(r"%\}|\}\}|(?<!=)>|\n\s*\n|\)\n")
+_LISTED: Final = re.compile(r"(?:\bfor\b[^\n%}]{1,80}?\sin|\brange|\beach)\s[^\n%}]{1,200}")
 # How code and settings of any language give a name its address, after the name: `NAME = "…"`, `name: …`,
 # `def name(id) "…"`.
 _GIVEN: Final = re.compile(
-    r"""["']?\s{0,4}(?:[:=,]|=>|\([^()\n]{0,80}\)[^;\n()]{0,20}[\n{])[^;]{0,120}?"""
+    r"""(?:["']\s{1,4}(?=["'`(])|["']?\s{0,4}(?:[:=,]|=>|\([^()\n]{0,80}\)[^;\n()]{0,20}[\n{:=]))[^;]{0,120}?"""
     r"""(?P<address>(?:https?:)?//[^"'`\s<>]{4,300})"""
 )
 
@@ -75,17 +95,41 @@ def wanted(source: Source) -> list[Address]:
     """Returns the names of other files' addresses that a file may load something from."""
     if not source.vocabulary.present(_LOADS):
         return []
-    served = (Address(ANYWHERE, name, name) for name in _served(source))
-    return list(dict.fromkeys((*_wanted(source), *served)))[:MAX_ADDRESSES]
+    return list(dict.fromkeys((*_wanted(source), *_served(source))))[:MAX_ADDRESSES]
 
 
-def _served(source: Source) -> Iterator[str]:
-    """Yields the names in the expressions that a template has as addresses."""
-    if source.template is None or "___" not in source.text:
+def _served(source: Source) -> Iterator[Address]:
+    """Yields the names and the settings in the expressions that a template has as addresses."""
+    if source.template is None or not ("___" in source.text or "${" in source.text):
         return
-    for element in _SERVED.finditer(source.text):
-        start = source.template.origin(element.end() - _SHORTEST)
-        yield from _NAME_OF_ADDRESS.findall(source.original[start : start + _LONGEST].partition("\n")[0])
+    original, found = source.original, False
+    for place in _SERVED.finditer(source.text):
+        found = True
+        start = source.template.origin(place.end() - _SHORTEST)
+        expression = original[start : start + _LONGEST].partition("\n")[0]
+        for name in _NAME_OF_ADDRESS.findall(expression):
+            yield Address(ANYWHERE, name, name)
+            if name.islower():  # an attribute in Laravel, or a constant
+                attribute = f"get{name.title().replace('_', '')}Attribute"
+                yield Address(ANYWHERE, attribute if source.path.endswith(".php") else name.upper(), name)
+        yield from _settings(expression)
+        yield from _parameters(source, expression)
+    for listed in _LISTED.findall(original) if found else ():
+        yield from _settings(listed)
+
+
+def _parameters(source: Source, expression: str) -> Iterator[Address]:
+    """Yields the parameter that an expression is: of a template that others include, and of macros."""
+    if (own := _OWN.match(expression)) is None:
+        return
+    yield Address(ANYWHERE, f"{modules.name(source.path).lstrip('_')}{_PARAMETER_OF}{own[1]}", own[1])
+    for macro in DEFINED.finditer(source.original):
+        if own[1] in macro["parameters"]:
+            yield Address(ANYWHERE, f"{macro['name']}{_PARAMETER_OF}", own[1])
+
+
+def _settings(expression: str) -> Iterator[Address]:
+    return (Address(ANYWHERE, it, it) for it in _OF_SITE.findall(expression))
 
 
 def _wanted(source: Source) -> Iterator[Address]:
@@ -148,7 +192,7 @@ def _imported(source: Source) -> Iterator[tuple[str, tuple[str, str]]]:
 def given_by(source: Source, names: Iterable[str], limits: Limits) -> list[Address]:
     """Returns the addresses that a file exports under the given names. Raises Skipped."""
     if source.language in WITHOUT_EXPORTS:
-        found = {name: address for name in names for address in _in_text(source, name)}
+        found = {name: address for name in names for address in islice(_in_text(source, name), 1)}
     elif source.language == DATA:
         found = {name: address for name in names for address in _in_data(source.text, name)}
     else:
@@ -164,13 +208,48 @@ def given_by(source: Source, names: Iterable[str], limits: Limits) -> list[Addre
 
 def _in_text(source: Source, name: str) -> Iterator[str]:
     """Yields the address of a known vendor that server code or settings give a name."""
+    if name.startswith("."):
+        if source.language == "configuration":
+            yield from _in_settings(source, tuple(name.lower().split(".")[1:]))
+        return
+    template, is_handed_on, parameter = name.partition(_PARAMETER_OF)
+    if not is_handed_on:
+        yield from _named(source, source.original, name, _GIVEN)
+    elif not parameter:
+        yield from _named(source, source.original, template, _ARGUMENTS)
+    for start in _handing_on(source, template) if parameter else ():
+        end = _END_OF_STATEMENT.search(source.original, start, start + _LONGEST_STATEMENT)
+        statement = source.original[start : end.start() if end else start + _LONGEST_STATEMENT]
+        yield from _named(source, statement, parameter, _GIVEN)
+
+
+def _handing_on(source: Source, template: str) -> Iterator[int]:
+    """Yields where a template is included, or rendered by code."""
+    for include in source.template.includes if source.template else ():
+        if source.template and template in _PARTS.split(include.name):
+            # Behind marks such as `{{>`, which look like the end of a statement.
+            yield source.template.origin(include.offset) + _SHORTEST
     text, at = source.original, -1
+    while (at := text.find(template, at + 1)) >= 0:
+        if rendered := _RENDERED.match(text, at + len(template)):
+            yield rendered.end()
+
+
+def _named(source: Source, text: str, name: str, given: re.Pattern[str]) -> Iterator[str]:
+    """Yields the addresses of known vendors that a text has after a name."""
+    at = -1
     while (at := text.find(name, at + 1)) >= 0:
-        given = _GIVEN.match(text, at + len(name))
+        found = given.match(text, at + len(name))
         begins = at == 0 or not _PART_OF_NAME.match(text, at - 1)
-        if begins and given and source.catalogue.first_in(given["address"]):
-            yield given["address"][:_LONGEST]
-            return
+        if begins and found and source.catalogue.first_in(found["address"]):
+            yield found["address"][:_LONGEST]
+
+
+def _in_settings(source: Source, path: tuple[str, ...]) -> Iterator[str]:
+    for setting in settings_of(source.text):
+        given = tuple(it.lower() for it in setting.path[-len(path) :]) == path and _ADDRESS.match(setting.value)
+        if given and source.catalogue.first_in(setting.value):
+            yield setting.value[:_LONGEST]
 
 
 def _in_data(text: str, name: str) -> Iterator[str]:

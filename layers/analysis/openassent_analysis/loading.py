@@ -113,24 +113,21 @@ def _of_element(node: SgNode) -> Iterator[Loaded]:
 
 
 def _of_template(source: Source, block: Block, attribute: SgNode) -> Iterator[str]:
-    """Yields the address of a variable of the template that an attribute has as its value."""
-    if source.template is None or not (source.template.addresses or source.given):
-        return
-    for name in _WORD.findall(_original(source, block, attribute)):
-        if name in source.given:
-            yield source.given[name]
-        for address in source.template.addresses.get(name.strip("$"), ()):
-            # A host is a part of the address.
-            yield address if "//" in address else _UNKNOWN_HOST.sub(f"//{address}", attribute.text())
+    """Yields the addresses in the template's expressions that an attribute has as its value."""
+    original = _original(source, block, attribute)
+    for address in source.template.variables.addresses_in(original) if source.template and original else ():
+        # A host is a part of the address.
+        yield address if "//" in address else _UNKNOWN_HOST.sub(f"//{address}", attribute.text())
 
 
 def _original(source: Source, block: Block, attribute: SgNode) -> str:
     """Returns an attribute as the template has it, or an empty string if no expression is in it."""
-    if source.template is None or "___" not in attribute.text():
+    if source.template is None:
         return ""
     span = attribute.range()
     start, end = (source.template.origin(block.start + it.index) for it in (span.start, span.end))
-    return source.original[start : min(end, start + _LONGEST_ARGUMENTS)]
+    original = source.original[start : min(end, start + _LONGEST_ARGUMENTS)]
+    return "" if original == attribute.text() and "${" not in original else original
 
 
 def _bound(source: Source, attribute: SgNode) -> Iterator[str]:
@@ -146,7 +143,7 @@ def _named(source: Source, written: str) -> Iterator[str]:
     if written in source.given:
         yield source.given[written]
     if source.template is not None:
-        yield from source.template.addresses.get(written, ())
+        yield from source.template.variables.addresses.get(written, ())
     holder, _, member = written.partition(".")
     listed = _list_of(source, holder) if member != "value" else ""
     for script in source.blocks[:_MAX_SCRIPTS]:

@@ -113,7 +113,9 @@ class Source:
         found = [vendor for _, vendor in self.addresses]
         if self._code is not self.text:
             found.extend(vendor for _, vendor in self.catalogue.addresses_in(self._code))
-        variables = self.template.addresses.values() if self.template else ()
+        # Only an expression can have a variable's address.
+        shown = self.template is not None and any(mark in self.text for mark in ("___", "={", "${"))
+        variables = self.template.variables.addresses.values() if self.template and shown else ()
         for address in (*self.given.values(), *chain.from_iterable(variables)):
             found.extend(vendor for _, vendor in self.catalogue.addresses_in(address))
             if "//" not in address:
