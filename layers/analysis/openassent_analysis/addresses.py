@@ -24,18 +24,23 @@ from openassent_analysis.report import ANYWHERE, DATA, MAX_ADDRESSES, WITHOUT_EX
 from openassent_analysis.site_configuration import settings_of
 from openassent_analysis.sources import IMPORTS, NAME_AND_ALIAS, Source
 from openassent_analysis.templates.variables import DEFINED
-from openassent_analysis.values import members_of, values
+from openassent_analysis.values import UNKNOWN, members_of, values
 from openassent_analysis.vocabulary import sought
 
 # The language of a file of data, which is read only for the addresses in it.
-_OF_ANGULAR: Final = ".component.html"
+_OF_ANGULAR: Final = re.compile(r"([^/]+\.component)\.html$")
+# Of a component, or of a route, whose class is a controller.
+_OF_EMBER: Final = re.compile(
+    r"^((?:[^/]+/){0,8})(?:(templates/)(?!components/)|(?:templates/)?(?=components/))(.+)\.hbs$"
+)
 _LOADS: Final = sought(resource("frameworks")["loads"].splitlines())
 _PLACE: Final = re.compile(
-    r"""(?:\bsrc\]?["']?\s{0,4}[:=,]\s{0,4}|[sS]cript\w{0,30}\(\s{0,4}|`(?=\$\{))["']?\{?\s{0,4}(?:(?:`(?:https?:)?(?://)?|["'](?:https?:)?//["']\s?\+\s?)?(?:\$\{)?\s{0,2})?"""
+    r"""(?:\bsrc\]?["']?\s{0,4}[:=,]\s{0,4}|\burl=(?=\{)|[sS]cript\w{0,30}\(\s{0,4}|`(?=\$\{))["']?\{?\s{0,4}(?:(?:`(?:https?:)?(?://)?|["'](?:https?:)?//["']\s?\+\s?)?(?:\$\{)?\s{0,2})?"""
     r"""(?P<name>[A-Za-z_$][\w$]{0,60}(?:\.[A-Za-z_$][\w$]{0,60}){0,4})"""
 )
 _BOUND: Final = re.compile(
-    r"""<iframe\b[^<>]{0,600}?\s\[(?:attr\.)?src\]\s?=\s?["'](?:[\w$.]{1,60}\()?(?P<name>[A-Za-z_$][\w$]{0,60})(?=["')\s|])"""
+    r"""<(?:iframe|script)\b[^<>]{0,600}?\s\[?(?:attr\.)?src\]?\s?=\s?["']?(?:\{\{\s{0,4})?(?:[\w$.]{1,60}\()?(?:this\.)?"""
+    r"""(?P<name>[A-Za-z_$][\w$]{0,60})(?=["'()\s|}])"""
 )
 # A call that iterates, and the list at the end of the text before it: searching for every name would take longer.
 _LOOP: Final = re.compile(r"\??\.(?:map|forEach)\(\s{0,9}\(?\s{0,4}(?P<item>\w{1,60}|\{[^{}]{1,300}\})")
@@ -52,9 +57,10 @@ _PART: Final = re.compile(r"(?:(?:https?:)?//)?[\w.-]{1,100}(?:/[\w./?=&%#:@-]{0
 _ASSEMBLED: Final = re.compile(r"[^\n;<>{}]{0,20}(?:\+|\$\{)[^\n;<>]{1,300}")
 _NAMED: Final = re.compile(r"(?<![\w.$\"'])[A-Za-z_$][\w$]{0,60}(?:\.[A-Za-z_$][\w$]{0,60}){0,4}")
 _DEFAULTS: Final[Config] = {"rule": {"kind": "export_statement", "regex": r"^export\s+default\b"}}
-_FIELDS: Final[Config] = {"rule": {"kind": "public_field_definition"}}
-_WHEN_MADE: Final = frozenset({"constructor", "ngOnInit"})
+_WHEN_MADE: Final = re.compile(r"constructor|ng(?:On|After|Do)[A-Z]\w*")
 _THIS: Final = "this"
+# Of Ember.
+_COMPUTED: Final = "computed("
 _LONGEST: Final = 300
 _LONGEST_STATEMENT: Final = 600
 # What comes after a template's name where code renders it, and what separates the parts of such a name.
@@ -133,9 +139,8 @@ def _settings(expression: str) -> Iterator[Address]:
 
 
 def _wanted(source: Source) -> Iterator[Address]:
-    if source.path.endswith(_OF_ANGULAR):
-        module = f"./{source.path.rpartition('/')[2].removesuffix('.html')}"
-        for bound in _BOUND.finditer(source.text):
+    if module := _class_of(source.path):
+        for bound in _BOUND.finditer(source.original):
             yield Address(module, f"{_THIS}.{bound['name']}", bound["name"])
         return
     imported: dict[str, tuple[str, str]] | None = None
@@ -154,6 +159,14 @@ def _wanted(source: Source) -> Iterator[Address]:
             for part in _NAMED.findall(rest[0]) if rest else ():
                 if (found := imported.get(part.partition(".")[0])) is not None:
                     yield _of_import(found, part)
+
+
+def _class_of(template: str) -> str:
+    """Returns the module of the class that gives a template of Angular or Ember its values, or an empty string."""
+    if found := _OF_ANGULAR.search(template):
+        return f"./{found[1]}"
+    found = _OF_EMBER.match(template)
+    return f"{found[1]}{'controllers/' if found[2] else ''}{found[3]}" if found else ""
 
 
 def _lists(text: str) -> dict[str, str]:
@@ -200,9 +213,9 @@ def given_by(source: Source, names: Iterable[str], limits: Limits) -> list[Addre
         scripts = [block for block in source.blocks if block.language in SCRIPTS]
         found = {}
         for name in names:
-            for block in scripts:
-                if address := next(_in_code(block, name.split(".")), None):
-                    found.setdefault(name, address)
+            parts = dict.fromkeys(it for block in scripts for it in _in_code(block, name.split(".")))
+            if either := [it for it in parts if "//" in it] or list(parts)[:1]:
+                found[name] = "\n".join(either)[:_LONGEST]
     return [Address("", name, address) for name, address in found.items()][:MAX_ADDRESSES]
 
 
@@ -275,7 +288,7 @@ def _in_code(block: Block, parts: list[str]) -> Iterator[str]:
         nodes = list(members_of(nodes, member))
     for node in nodes[:_MAX_NODES]:
         for value in values(block, node):
-            if _ADDRESS.match(value) or _PART.fullmatch(value):
+            if _ADDRESS.match(value) or (_PART.fullmatch(value) and value != UNKNOWN):
                 yield value[:_LONGEST]
 
 
@@ -290,28 +303,29 @@ def _exported(block: Block, name: str) -> list[SgNode]:
 
 
 def _of_instance(block: Block, name: str) -> list[SgNode]:
-    """Returns the values that a class's constructor and fields assign to the property."""
-    found = [value for value in block.constants.get(f"{_THIS}.{name}", ()) if _runs_when_made(value)]
-    for field in block.root.find_all(_FIELDS) if block.language != "javascript" else ():
-        own, value = field.field("name"), field.field("value")
-        if own is not None and value is not None and own.text() == name:
-            found.append(value)
-    return found
+    """Returns what a class computes for a property, and the values that it assigns to it by itself."""
+    found = [value for value in block.constants.get(f"{_THIS}.{name}", ()) if _runs_by_itself(block, value)]
+    found += [method for method in block.constants.get(name, ()) if method.kind() == "method_definition"]
+    return found + [it for it in block.properties.get(name, ()) if it.text().startswith(_COMPUTED)]
 
 
-def _runs_when_made(value: SgNode) -> bool:
+def _runs_by_itself(block: Block, value: SgNode) -> bool:
+    """Returns whether a value is a field's, or in a method that the class's framework or the class itself calls."""
     for around in value.ancestors()[:_MAX_ANCESTORS]:
         if around.kind() == "method_definition":
             name = around.field("name")
-            return name is not None and name.text() in _WHEN_MADE
-    return False
+            sets = any(part.kind() == "set" for part in around.children())
+            return name is not None and (
+                sets or bool(_WHEN_MADE.fullmatch(name.text())) or f"{_THIS}.{name.text()}(" in block.text
+            )
+    return True
 
 
 def give(source: Source, addresses: dict[str, str]) -> None:
     """Makes the addresses of other files known to a file, by the names under which it uses them."""
     source.given = addresses
     for name, address in addresses.items():
-        written = SgRoot(json.dumps(address), "javascript").root().find({"rule": {"kind": "string"}})
+        written = SgRoot(json.dumps(address.splitlines()), "javascript").root().find_all({"rule": {"kind": "string"}})
         for block in source.blocks:
-            if written is not None and block.language in SCRIPTS:
-                block.constants.setdefault(name, [written])
+            if block.language in SCRIPTS:
+                block.constants.setdefault(name, written)

@@ -28,11 +28,16 @@ _RUNS: Final = re.compile(
     rf"|{alternatives(resource('frameworks')['started_later'])}"
 )
 _HOLDS_SCRIPT: Final = re.compile(
-    r"<[Ss]cript|__html|innerHTML|\.(?:innerText|text(?:Content)?)\s*=|createTextNode|\btemplate:|\[\s*[\"']script[\"']|\btag[\"']?\s*:\s*[\"']script"
+    r"<[Ss]cript|__html|innerHTML|\.(?:innerText|text(?:Content)?)\s*=|createTextNode|\beval\(|\btemplate:|\[\s*[\"']script[\"']|\btag[\"']?\s*:\s*[\"']script"
     r"|[\"'`]\s{0,20}[!;]?\(?function\s?\(\w,"
 )
-# A name whose value becomes the text of an element.
-_SHOWN: Final = re.compile(r"(?:__html|innerHTML)[\"']?\s{0,4}[:=]\s{0,4}\{?\s{0,4}(\w{1,60})\b(?![.(])")
+# A name whose value becomes the text of an element, or is run.
+_SHOWN: Final = re.compile(
+    r"(?:(?:__html|innerHTML|set:html|\.(?:innerText|text(?:Content)?))[\"']?\s{0,4}[:=]\s{0,4}\{?"
+    r"|(?:createTextNode|\beval)\()\s{0,4}(\w{1,60})\b(?![.(])"
+)
+# The beginning of a string with a tag's code.
+_SNIPPET: Final = re.compile(r"[\"'`]\s{0,20}[!;]?\(?function\s?\(\w,")
 # A function whose result becomes the text of an element.
 _RETURNED: Final = re.compile(r"(?:__html|innerHTML)[\"']?\s{0,4}:\s{0,4}(?:this\.)?(\w{1,60})\(")
 _STRINGS: Final = frozenset({"string", "template_string"})
@@ -46,6 +51,7 @@ _FIELDS: Final = frozenset({"public_field_definition", "field_definition"})
 _LONGEST_NAME: Final = 200
 # window.name and window["name"], which code also calls by the name alone.
 _GLOBAL: Final = re.compile(r"""^(?:window|globalThis|self)(?:\.|\[["'])([\w$]+)(?:["']\])?$""")
+_INDEX: Final = re.compile(r"\[[A-Za-z_$][\w$.]*\]")
 _MAX_VALUES: Final = 4
 _SCRIPT_ELEMENTS: Final[Config] = {"rule": {"kind": "script_element"}}
 PLACE_OF_MARKUP: Final = resource("queries")["place_of_markup"]
@@ -54,6 +60,7 @@ _CODE: Final = re.compile(r"[(=]")
 # What a browser shows as text, up to the end tag or the end of the page.
 _TEXT: Final = re.compile(r"<textarea\b[^<>]*+>[^<]*+(?:<(?!/textarea\b)[^<]*+)*+", re.IGNORECASE)
 _SCRIPTS_IN_STRINGS: Final = resource("queries")["scripts_in_strings"]
+_SNIPPETS: Final = resource("queries")["snippets"]
 _RETURNED_STRINGS: Final = resource("queries")["returned_strings"]
 
 
@@ -144,8 +151,8 @@ class Block:
 
 
 def plain_name(node: SgNode) -> str:
-    """Returns a name or a property as written, without the global object."""
-    written = node.text()[:_LONGEST_NAME]
+    """Returns a name or a property as written, without the global object, and with `[]` for any index."""
+    written = _INDEX.sub("[]", node.text()[:_LONGEST_NAME])
     shared = _GLOBAL.match(written)
     return shared[1] if shared else written
 
@@ -167,13 +174,20 @@ def script_elements(page: Block) -> Iterator[Block]:
         yield Block(language, body.text(), page.start + body.range().start.index, page, element)
 
 
-def scripts_in_strings(block: Block) -> Iterator[Block]:
-    """Yields the scripts and pages that strings of code contain."""
-    if not (_HOLDS_SCRIPT.search(block.text) or _PAGE.search(block.text)):
+def shown_names(text: str) -> list[str]:
+    """Returns the names in a file whose values become the text of an element, or are run."""
+    return list(dict.fromkeys(_SHOWN.findall(text)))
+
+
+def scripts_in_strings(block: Block, shown: list[str]) -> Iterator[Block]:
+    """Yields the scripts and pages that strings of code contain. shown: the names of the file with such values."""
+    if not (shown or _HOLDS_SCRIPT.search(block.text) or _PAGE.search(block.text)):
         return
     # TypeScript's own grammar has no JSX.
     strings = block.root.find_all(_SCRIPTS_IN_STRINGS if block.language == "typescript" else _SCRIPTS_IN_JSX)
-    for name in dict.fromkeys(_SHOWN.findall(block.text)):
+    if shown and _SNIPPET.search(block.text):
+        strings += block.root.find_all(_SNIPPETS)
+    for name in shown:
         strings += [
             it
             for it in block.constants.get(name, ())

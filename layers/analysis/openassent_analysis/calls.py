@@ -210,7 +210,7 @@ def _shape(entry: Mapping[str, Any]) -> Shape:
         callee += r"(?:\s*\|\|\s*\[\s*\])?\)?\??\.push"
     first = entry.get("first") or ("|".join(f"[\"'`]{given}\\b" for given in entry["with"]) if "with" in entry else "")
     # The lookbehind follows the first word, because searching for a fixed beginning is fast.
-    beginning = _IDENTIFIER.findall(written)[0]
+    beginning = re.escape(_IDENTIFIER.findall(written)[0])
     pattern = rf"{beginning}(?<![\w$]{beginning}){callee.removeprefix(beginning)}\s*\(\s*(?:\[\s*)?(?:{first})"
     if "second" in entry:
         pattern += rf"[^,()]{{0,80}},\s*(?:{entry['second']})"

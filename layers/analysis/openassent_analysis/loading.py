@@ -50,10 +50,12 @@ _ASSEMBLED: Final = frozenset({"binary_expression", "template_string"})
 # :src="name", :src="name.value", :src="name(id)", :src="safe(name)", and :src="object.name" of Vue, [src]="name | safe"
 # of Angular, src={name} and src={object.name} of Svelte and Astro.
 _BOUND: Final = re.compile(
-    r"""(?:(?::|v-bind:|\[(?:attr\.)?)src\]?\s*=\s*["']|src\s*=\s*["']?\{)(?:this\.)?(?P<name>[\w$]{1,60}(?:\.[\w$]{1,60})?)"""
+    r"""(?:(?::|v-bind:|\[(?:attr\.)?)src\]?\s*=\s*["']|src\s*=\s*["']?\{)(?:this\.)?(?P<name>[\w$]{1,60}(?:\.[\w$]{1,60}){0,4})"""
     r"""(?:\((?P<arguments>[\w$.,\s]{0,60})\))?(?:\s*\|\s*\w{1,40}(?:\s*:\s*["']?[\w-]{1,40}["']?)?){0,3}\s*\}?["']?"""
 )
-_DOTTED: Final = re.compile(r"(?:this\.)?([\w$]{1,60}(?:\.[\w$]{1,60})?)")
+# {src} of Svelte and Astro, :src of Vue.
+_SHORT: Final = re.compile(r"^(?:\{src\}|:src)$")
+_DOTTED: Final = re.compile(r"(?:this\.)?([\w$]{1,60}(?:\.[\w$]{1,60}){0,4})")
 # v-for="video in videos" of Vue, {#each videos as video} of Svelte, videos.map((video) => …) of Astro.
 _LOOP: Final = re.compile(
     r"""\bv-for\s*=\s*["']\(?\s*(?P<of_vue>\w{1,60})[\w\s,)]{0,60}?\s(?:in|of)\s+(?P<list_of_vue>\w{1,60})"""
@@ -132,7 +134,7 @@ def _original(source: Source, block: Block, attribute: SgNode) -> str:
 
 def _bound(source: Source, attribute: SgNode) -> Iterator[str]:
     """Yields the addresses that the scripts of a component compute for an attribute of its markup."""
-    bound = _BOUND.fullmatch(attribute.text()[:_LONGEST_NAME])
+    bound = _BOUND.fullmatch(_SHORT.sub("src={src}", attribute.text()[:_LONGEST_NAME]))
     if bound:
         for written in (bound["name"], *_DOTTED.findall(bound["arguments"] or "")):
             yield from _named(source, written)
@@ -141,14 +143,15 @@ def _bound(source: Source, attribute: SgNode) -> Iterator[str]:
 def _named(source: Source, written: str) -> Iterator[str]:
     """Yields the addresses that a name in the markup of a component has."""
     if written in source.given:
-        yield source.given[written]
+        yield from source.given[written].splitlines()
     if source.template is not None:
         yield from source.template.variables.addresses.get(written, ())
-    holder, _, member = written.partition(".")
-    listed = _list_of(source, holder) if member != "value" else ""
+    holder, _, members = written.partition(".")
+    first, _, rest = members.partition(".")
+    inner = rest if first == "value" else members
+    listed = _list_of(source, holder) if members != "value" else ""
     for script in source.blocks[:_MAX_SCRIPTS]:
         if script.language in SCRIPTS:
-            inner = "" if member == "value" else member
             found = named_values(script, listed or holder, inner) or named_values(script, f"this.{holder}", inner)
             yield from (_PLACEHOLDER.sub("_", value) for value in found)
 

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from ast_grep_py import Config
 
-from openassent_analysis.blocks import SCRIPTS, Block, script_elements, scripts_in_strings
+from openassent_analysis.blocks import SCRIPTS, Block, script_elements, scripts_in_strings, shown_names
 from openassent_analysis.calls import Shape, calls
 from openassent_analysis.catalogue import Catalogue, Vendor
 from openassent_analysis.templates.markup import Include, Template, Test
@@ -95,8 +95,12 @@ class Source:
 
     @cached_property
     def may_load_unknown(self) -> bool:
-        given = any(unknown_host(self.catalogue, address) for address in self.given.values())
+        given = any(unknown_host(self.catalogue, address) for address in self._given)
         return given or may_load_unknown(self.catalogue, self.text)
+
+    @property
+    def _given(self) -> list[str]:
+        return "\n".join(self.given.values()).splitlines()
 
     @cached_property
     def own_names(self) -> set[str]:
@@ -116,8 +120,9 @@ class Source:
         # Only an expression can have a variable's address.
         shown = self.template is not None and any(mark in self.text for mark in ("___", "={", "${"))
         variables = self.template.variables.addresses.values() if self.template and shown else ()
-        for address in (*self.given.values(), *chain.from_iterable(variables)):
+        for address in (*self._given, *chain.from_iterable(variables)):
             found.extend(vendor for _, vendor in self.catalogue.addresses_in(address))
+            found.extend(filter(None, [calls().of_path(address)]))
             if "//" not in address:
                 found.extend(self.catalogue.vendors_at(address.partition("/")[0]))
         if self.catalogue.may_name_host(self.vocabulary):
@@ -198,9 +203,10 @@ class Source:
                 found.extend(self._components())
         if self.template and self.template.scripts:
             found.extend(self._outer_scripts(self.template))
+        shown = shown_names(self.original)
         for block in list(found):
             if block.language in SCRIPTS:
-                found.extend(scripts_in_strings(block))
+                found.extend(scripts_in_strings(block, shown))
         return found
 
     def _outer_scripts(self, template: Template) -> Iterator[Block]:

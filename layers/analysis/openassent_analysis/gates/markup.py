@@ -55,11 +55,11 @@ _IS_OPEN: Final = re.compile(r"(?:is|modal)?_?(?:open|opened|show|shown|visible|
 _CONSENT: Final = pattern_of(resource("consent-words")["component"], re.IGNORECASE)
 
 
-def tag_waits(tag: SgNode) -> bool:
+def tag_waits(reader: Reader, tag: SgNode) -> bool:
     """Returns whether a tag's attributes keep it from running or loading until a consent tool activates it."""
     text = tag.text()[:3000]
     kind = _TYPE.search(text)
-    if _SCRIPT.match(text) and (_TYPE_CHOSEN.search(text) or (kind and not _RUNS.fullmatch(kind[1]))):
+    if _SCRIPT.match(text) and (_TYPE_CHOSEN.search(text) or (kind and not _runs(reader, kind[1]))):
         return True
     if kind and kind[1].lower() == "text/plain":
         return True
@@ -71,6 +71,12 @@ def tag_waits(tag: SgNode) -> bool:
     )
 
 
+def _runs(reader: Reader, written: str) -> bool:
+    """Returns whether the browser runs a script of a type, or of the types that a name of the file has."""
+    values = [it.value.text() for it in reader.index.declarations.get(written, ()) if it.value is not None]
+    return bool(_RUNS.fullmatch(written)) or any("/" in it and "text/plain" not in it for it in values)
+
+
 def tag_name(tag: SgNode) -> str:
     found = _TAG_NAME.match(tag.text()[:200])
     return found[1] if found else ""
@@ -78,7 +84,7 @@ def tag_name(tag: SgNode) -> str:
 
 def implied_by_tag(reader: Reader, block: Block, tag: SgNode) -> Implied:
     """Returns the gate implied by showing an element with this tag, or its content."""
-    if tag_waits(tag):
+    if tag_waits(reader, tag):
         return GIVEN
     implied = _implied_by_component(reader, block, tag_name(tag))
     if tag.kind() in _JSX and _OPENS.search(tag_name(tag)):

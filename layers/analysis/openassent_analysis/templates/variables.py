@@ -55,7 +55,7 @@ _NAME: Final = re.compile(r"[A-Za-z_]\w*|(?<=[\s{])\.(?=[\s}])")
 
 class Variables:
     def __init__(self, text: str, given: Mapping[str, str]) -> None:
-        """given: addresses that other files give variables and settings, by `name` and `.settings.name`."""
+        """given: addresses, one a line, that other files give variables and settings, by `name` or `.settings.name`."""
         self._text = text
         self._given = given
         self._settings = [name for name in given if name.startswith(".")]
@@ -64,7 +64,7 @@ class Variables:
     def addresses(self) -> dict[str, list[str]]:
         """The addresses and hosts that the variables have, by variable."""
         text = self._text
-        found = {name: [address] for name, address in self._given.items()}
+        found = {name: addresses.splitlines() for name, addresses in self._given.items()}
         for captured in _CAPTURED.finditer(text):
             found.setdefault(captured["name"], []).append(captured["address"])
         if not (found or _ADDRESS.search(text) or _HOST.search(text)):
@@ -106,7 +106,7 @@ class Variables:
             yield from variables.get(name, ())
         for name in self._settings:
             if name in expression:
-                yield self._given[name]
+                yield from self._given[name].splitlines()
 
 
 def _line_before(text: str, end: int) -> str:
