@@ -45,6 +45,8 @@ _BOUND: Final = re.compile(
 # A call that iterates, and the list at the end of the text before it: searching for every name would take longer.
 _LOOP: Final = re.compile(r"\??\.(?:map|forEach)\(\s{0,9}\(?\s{0,4}(?P<item>\w{1,60}|\{[^{}]{1,300}\})")
 _LIST: Final = re.compile(r"(?<![\w$.])[A-Za-z_$][\w$]{0,60}(?:\.[A-Za-z_$][\w$]{0,60}){0,4}$")
+# const video = config.video
+_ALIAS: Final = re.compile(r"(?:const|let|var) ([\w$]{1,60}) = ([\w$]{1,60}(?:\.[\w$]{1,60}){1,4}+)(?=[;\n])")
 _WORD: Final = re.compile(r"\w+")
 _PART_OF_NAME: Final = re.compile(r"[\w$]")
 _NOT_CODE: Final = re.compile(
@@ -145,10 +147,14 @@ def _wanted(source: Source) -> Iterator[Address]:
         return
     imported: dict[str, tuple[str, str]] | None = None
     lists: dict[str, str] = {}
+    aliases: dict[str, str] = {}
     for place in _PLACE.finditer(source.text):
         if imported is None:
             imported, lists = dict(_imported(source)), _lists(source.text)
+            aliases = dict(_ALIAS.findall(source.text)) if imported else {}
         local, _, member = place["name"].partition(".")
+        if (alias := aliases.get(local)) and (found := imported.get(alias.partition(".")[0])) is not None:
+            yield _of_import(found, alias)
         if (listed := lists.get(local)) and (found := imported.get(listed.partition(".")[0])) is not None:
             # Each of a list's elements, or a property of it that a pattern takes.
             whole = _of_import(found, listed)

@@ -21,9 +21,10 @@ from openassent_analysis.templates.dialects import language_of_template
 
 # Languages by file extension, except those of templates.
 LANGUAGES: Final = {
-    **dict.fromkeys(("js", "mjs", "cjs", "jsx"), "javascript"),
+    **dict.fromkeys(("js", "mjs", "cjs"), "javascript"),
     **dict.fromkeys(("ts", "mts", "cts"), "typescript"),
-    "tsx": "tsx",
+    # JavaScript's own grammar has no `class` as an attribute.
+    **dict.fromkeys(("tsx", "jsx"), "tsx"),
     "py": "python",
 }
 MANIFESTS: Final = frozenset({"package.json"})

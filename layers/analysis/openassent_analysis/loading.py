@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import islice
 from typing import Final
 
 from ast_grep_py import Config, SgNode
@@ -63,8 +64,12 @@ _LOOP: Final = re.compile(
     r"""|\b(?P<list_of_astro>\w{1,60})\.map\(\s{0,9}\(?\s{0,9}(?P<of_astro>\w{1,60})"""
 )
 _MAX_SCRIPTS: Final = 8
-# An address that is nothing but expressions of a template.
-_OF_VARIABLES: Final = re.compile(r"""src\s*=\s*["']?_{4,}["']?""", re.IGNORECASE)
+# An address that is only an expression of a template, or a name.
+_NAMED_ADDRESS: Final = re.compile(
+    r"""(?:[:\[]|v-bind:|\[attr\.)?src\]?\s*=\s*(?:["']?_{4,}["']?|["']?\{\s*[\w$.?]+\s*\}["']?"""
+    r"""|(?<=:src=|src\]=)["'][\w$.?| ]+["'])""",
+    re.IGNORECASE,
+)
 _UNKNOWN_HOST: Final = re.compile(r"//_{3,}")
 _CONTAINERS: Final = frozenset({"arrow_function", "function_expression", "object", "array"})
 _CALLS: Final = frozenset({"call_expression", "new_expression"})
@@ -84,7 +89,7 @@ def _loaded(source: Source, block: Block, node: SgNode, capture: str | None) -> 
     if node.kind() in _FIELDS and (vendor := calls().of_field((node.field("function") or node).text()[:_LONGEST_NAME])):
         yield Loaded(vendor, "")
         return
-    if node.kind() in _CALLS and (start := _started(source, node)):
+    if node.kind() in _CALLS and (start := _started(source, block, node)):
         yield start
         return
     place = node if capture is None else node.get_match(capture)
@@ -104,8 +109,11 @@ def _loaded(source: Source, block: Block, node: SgNode, capture: str | None) -> 
     written_out = "//" in place.text() and "___" not in place.text()
     if in_markup and not known and not written_out:
         yield from _of_element(node)
-        if _OF_VARIABLES.fullmatch(place.text()) and (vendor := calls().of_variable(_original(source, block, place))):
-            yield Loaded(vendor, "")
+    if not known and _NAMED_ADDRESS.fullmatch(place.text()[:_LONGEST_NAME]) and "nocookie" not in source.text:
+        written = _original(source, block, place) or place.text()
+        chosen = "?" in written.replace("?.", "")
+        named = f"{source.path.rpartition('/')[2]} {'' if chosen else written}"
+        yield from (Loaded(vendor, "") for vendor in islice(calls().named_in(named), 1))
 
 
 def _of_element(node: SgNode) -> Iterator[Loaded]:
@@ -164,13 +172,19 @@ def _list_of(source: Source, item: str) -> str:
     return ""
 
 
-def _started(source: Source, node: SgNode) -> Loaded | None:
+def _started(source: Source, block: Block, node: SgNode) -> Loaded | None:
     callee = node.field("function") or node.field("constructor")
     arguments = node.field("arguments")
     if callee is None or arguments is None:
         return None
     shape = calls().of_call(callee.text(), arguments.text())
-    if shape is None or any(name in source.imported for name in _WORD.findall(callee.text()[-100:])):
+    # An object of the file's own, which has a vendor's name.
+    own = block.constants.get(callee.text().partition(".")[0], ())
+    if (
+        shape is None
+        or any(value.kind() == "object" for value in own)
+        or any(name in source.imported for name in _WORD.findall(callee.text()[-100:]))
+    ):
         return None
     address = source.catalogue.first_in(arguments.text())
     host = source.catalogue.host_at(arguments.text()) if address is shape.vendor else ""
@@ -262,6 +276,8 @@ def _at(source: Source, address: str) -> Loaded | None:
         vendor = calls().of_path(address.strip("\"'`")) or vendor
     if vendor is not None and vendor.category == "cdn":  # the path says which package it serves
         vendor = calls().of_path(address.strip("\"'`")) or vendor
+    if vendor is not None and vendor.id == "vimeo" and "dnt=1" in address:
+        return None  # without identifiers
     if vendor is not None:
         if vendor.id == "google-analytics" and any(mark in address for mark in TAGS_OF_ADS):
             vendor = source.catalogue.vendors["google-ads"]

@@ -50,6 +50,8 @@ _HELD: Final = re.compile(
     r"(?:=\s{0,4}(?:(?:new\s{1,4}|inject\(\s{0,4})(?P<made>[A-Za-z_$][\w$]{0,60}+)|(?P<value>[A-Za-z_$][\w$]{0,60}+)\s{0,4}(?=[;\n}]))"
     r"|[?!]?:\s{0,4}(?P<type>[A-Za-z_$][\w$]{0,60}+)\s{0,4}(?=[;=,)|\n]))"
 )
+# An address that is only a name: of a template's variable, or of a component's property.
+_VARIABLE_ADDRESS: Final = re.compile(r"""\bsrc\]?=(?:["']?_{3}|(?:["']\{?|\{)[\w$.?| ]{1,80}[}"'])""")
 _IMPORTED_PATH: Final = re.compile(r"[\w/-]+")
 _IDENTIFIER: Final = re.compile(r"[A-Za-z_$][\w$]*")
 _COMPONENT: Final = re.compile(r"<([A-Z]\w*+)")
@@ -128,8 +130,8 @@ class Source:
         if self.catalogue.may_name_host(self.vocabulary):
             found.extend(self.catalogue.named_in(self.text))
         found.extend(calls().places_in(self.vocabulary))
-        if self.template and ('src="___' in self.text or "src='___" in self.text):
-            found.extend(calls().named_by_variables(self.original.lower()))
+        if self.first(_VARIABLE_ADDRESS):
+            found.extend(calls().named_anywhere_in(f"{self.path} {self.original}"))
         found.extend(shape.vendor for shape in self.calls)
         if any(mark in self.text for mark in TAGS_OF_ADS):
             found.append(self.catalogue.vendors["google-ads"])

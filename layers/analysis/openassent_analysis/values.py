@@ -342,7 +342,7 @@ def _elements(block: Block, function: SgNode) -> SgNode | None:
         call = arguments.parent() if arguments is not None and arguments.kind() == "arguments" else None
         callee = call.field("function") if call is not None else None
         method = callee.field("property") if callee is not None else None
-        array = callee.field("object") if callee is not None else None
+        array: SgNode | None = callee.field("object") if callee is not None else None
         if array is not None and method is not None and method.text() in _LOOPS:
             return array
     return None

@@ -24,6 +24,7 @@ _ASTRO_TEST: Final = re.compile(r"\s*+([^{}<`]{1,300}?)\s*(&&|\?|\|\|)\s*+\(?+\s
 _ENDS: Final = re.compile(r"\s*+\}")
 # An expression of HEEx with one level of braces inside.
 _EXPRESSION: Final = re.compile(r"\{([^{}\n]{1,300}+(?:\{[^{}\n]{0,100}+\}[^{}\n]{0,100}+){0,9}+)\}")
+_CLOSES_ITSELF: Final = re.compile(r"<\w{1,6}\b[^<>]{0,1000}+(?<=/)>")
 _ATTRIBUTE_VALUE: Final = re.compile(r"""\{(["'`])([^"'`<>\n]{0,500}+)\1\}""")
 
 
@@ -120,6 +121,10 @@ class Elements(Reader):
     def _astro(self, found: re.Match[str]) -> int | None:
         start, mark, markup = found.start(), found[0].lower(), self._markup
         if mark in {"<script", "<style"}:
+            if closed := _CLOSES_ITSELF.match(self._text, start):
+                markup.copy(closed.end() - 2)
+                markup.write(f"></{mark[1:]}>")
+                return closed.end()
             end = self._find(f"</{mark[1:]}", start)
             return None if end < 0 else end
         if mark == "{":
