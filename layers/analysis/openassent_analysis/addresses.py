@@ -47,6 +47,10 @@ _LOOP: Final = re.compile(r"\??\.(?:map|forEach)\(\s{0,9}\(?\s{0,4}(?P<item>\w{1
 _LIST: Final = re.compile(r"(?<![\w$.])[A-Za-z_$][\w$]{0,60}(?:\.[A-Za-z_$][\w$]{0,60}){0,4}$")
 # const video = config.video
 _ALIAS: Final = re.compile(r"(?:const|let|var) ([\w$]{1,60}) = ([\w$]{1,60}(?:\.[\w$]{1,60}){1,4}+)(?=[;\n])")
+# const { video } = config
+_TAKEN: Final = re.compile(
+    r"(?:const|let|var) \{(?P<names>[\w\s,]{1,300})\} = (?P<whole>[\w$]{1,60}(?:\.[\w$]{1,60}){0,3}+)(?=[;\n])"
+)
 _WORD: Final = re.compile(r"\w+")
 _PART_OF_NAME: Final = re.compile(r"[\w$]")
 _NOT_CODE: Final = re.compile(
@@ -151,7 +155,7 @@ def _wanted(source: Source) -> Iterator[Address]:
     for place in _PLACE.finditer(source.text):
         if imported is None:
             imported, lists = dict(_imported(source)), _lists(source.text)
-            aliases = dict(_ALIAS.findall(source.text)) if imported else {}
+            aliases = dict(_aliases(source.text)) if imported else {}
         local, _, member = place["name"].partition(".")
         if (alias := aliases.get(local)) and (found := imported.get(alias.partition(".")[0])) is not None:
             yield _of_import(found, alias)
@@ -183,6 +187,13 @@ def _lists(text: str) -> dict[str, str]:
             for name in _WORD.findall(loop["item"]):
                 found.setdefault(name, called[0])
     return found
+
+
+def _aliases(text: str) -> Iterator[tuple[str, str]]:
+    """Yields the names of constants that are members of something, with what they are."""
+    yield from _ALIAS.findall(text)
+    for taken in _TAKEN.finditer(text):
+        yield from ((name, f"{taken['whole']}.{name}") for name in _WORD.findall(taken["names"]))
 
 
 def _of_import(imported: tuple[str, str], written: str) -> Address:
@@ -334,4 +345,4 @@ def give(source: Source, addresses: dict[str, str]) -> None:
         written = SgRoot(json.dumps(address.splitlines()), "javascript").root().find_all({"rule": {"kind": "string"}})
         for block in source.blocks:
             if block.language in SCRIPTS:
-                block.constants.setdefault(name, written)
+                block.constants[name] = written

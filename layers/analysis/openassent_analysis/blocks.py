@@ -33,7 +33,7 @@ _HOLDS_SCRIPT: Final = re.compile(
 )
 # A name whose value becomes the text of an element, or is run.
 _SHOWN: Final = re.compile(
-    r"(?:(?:__html|innerHTML|set:html|\.(?:innerText|text(?:Content)?))[\"']?\s{0,4}[:=]\s{0,4}\{?"
+    r"(?:(?:__html|innerHTML|\.(?:innerText|text(?:Content)?))[\"']?\s{0,4}[:=]\s{0,4}\{?"
     r"|(?:createTextNode|\beval)\()\s{0,4}(\w{1,60})\b(?![.(])"
 )
 # The beginning of a string with a tag's code.
@@ -49,6 +49,8 @@ _ESCAPED: Final = re.compile(r"(<?)\\(?:[nrt]|(.))", re.DOTALL)
 _CONSTANTS: Final = resource("queries")["constants"]
 _FIELDS: Final = frozenset({"public_field_definition", "field_definition"})
 _LONGEST_NAME: Final = 200
+# A property that a pattern takes from an object: const {video} = config
+_TAKEN: Final = "shorthand_property_identifier_pattern"
 # window.name and window["name"], which code also calls by the name alone.
 _GLOBAL: Final = re.compile(r"""^(?:window|globalThis|self)(?:\.|\[["'])([\w$]+)(?:["']\])?$""")
 _INDEX: Final = re.compile(r"\[[A-Za-z_$][\w$.]*\]")
@@ -115,7 +117,11 @@ class Block:
             value = node if node.kind() in FUNCTIONS else value
             if name is not None and name.kind() == "array_pattern":  # const [address, setAddress] = useState(…)
                 name = name.child(1)
-            if name is not None and value is not None:
+            if name is not None and name.kind() == "object_pattern":
+                for part in name.children():
+                    if part.kind() == _TAKEN:
+                        found.setdefault(part.text()[:_LONGEST_NAME], []).append(part)
+            elif name is not None and value is not None:
                 written = f"this.{name.text()[:_LONGEST_NAME]}" if node.kind() in _FIELDS else plain_name(name)
                 known = found.setdefault(written, [])
                 if len(known) < _MAX_VALUES:

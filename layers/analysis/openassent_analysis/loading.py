@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Final
 
-from ast_grep_py import Config, SgNode
+from ast_grep_py import Config, SgNode, SgRoot
 
 from openassent_analysis.blocks import SCRIPTS, Block, Loaded
 from openassent_analysis.calls import calls
@@ -24,7 +24,7 @@ _PLACEHOLDER: Final = re.compile(
 _WORD: Final = re.compile(r"[\w$]+")
 # Names that suggest a function of another file adds scripts, and addresses of scripts.
 _ADDS: Final = re.compile(
-    r"^(?:load|inject|insert|append|embed|add)(?!\w*(?:style|css|font|image|link))|script", re.IGNORECASE
+    r"^(?:load|inject|insert|append|attach|embed|add)(?!\w*(?:style|css|font|image|link))|script", re.IGNORECASE
 )
 _SCRIPT: Final = re.compile(r"\.js\b|/(?:js|tag|sdk)\b")
 _ADDS_MEMBER: Final = re.compile(
@@ -54,6 +54,13 @@ _BOUND: Final = re.compile(
     r"""(?:(?::|v-bind:|\[(?:attr\.)?)src\]?\s*=\s*["']|src\s*=\s*["']?\{)(?:this\.)?(?P<name>[\w$]{1,60}(?:\.[\w$]{1,60}){0,4})"""
     r"""(?:\((?P<arguments>[\w$.,\s]{0,60})\))?(?:\s*\|\s*\w{1,40}(?:\s*:\s*["']?[\w-]{1,40}["']?)?){0,3}\s*\}?["']?"""
 )
+# The expression of an attribute: of Vue and Angular, of Svelte and Astro, and Svelte's text with expressions.
+_EXPRESSION: Final = re.compile(
+    r"""(?::|v-bind:|\[(?:attr\.)?)src\]?\s?=\s?(?:"(?P<double>[^"<>]{1,300})"|'(?P<single>[^'<>]{1,300})')"""
+    r"""|src\s?=\s?(?:\{(?P<braces>(?:[^{}]|\{[^{}]{0,100}\}){1,300})\}|"(?P<mixed>[^"<>{}]{0,100}\{[^"<>]{1,300})")"""
+)
+_SCRIPT_TAG: Final = re.compile(r"<script\b", re.IGNORECASE)
+_WITH_SCRIPTS: Final = (".vue", ".svelte", ".astro", ".ts")
 # {src} of Svelte and Astro, :src of Vue.
 _SHORT: Final = re.compile(r"^(?:\{src\}|:src)$")
 _DOTTED: Final = re.compile(r"(?:this\.)?([\w$]{1,60}(?:\.[\w$]{1,60}){0,4})")
@@ -100,7 +107,11 @@ def _loaded(source: Source, block: Block, node: SgNode, capture: str | None) -> 
         return
     known = False
     in_markup = block.language not in SCRIPTS and place.kind() == "attribute"
-    bound = (*_bound(source, place), *_of_template(source, block, place)) if in_markup else ()
+    bound = (
+        (*_bound(source, place), *_computed(source, block, place), *_of_template(source, block, place))
+        if in_markup
+        else ()
+    )
     for address in (*bound, *_addresses(block, place)):
         if found := _at(source, address):
             known = True
@@ -110,10 +121,15 @@ def _loaded(source: Source, block: Block, node: SgNode, capture: str | None) -> 
     if in_markup and not known and not written_out:
         yield from _of_element(node)
     if not known and _NAMED_ADDRESS.fullmatch(place.text()[:_LONGEST_NAME]) and "nocookie" not in source.text:
-        written = _original(source, block, place) or place.text()
-        chosen = "?" in written.replace("?.", "")
-        named = f"{source.path.rpartition('/')[2]} {'' if chosen else written}"
-        yield from (Loaded(vendor, "") for vendor in islice(calls().named_in(named), 1))
+        yield from islice(_by_name(source, block, node, place), 1)
+
+
+def _by_name(source: Source, block: Block, node: SgNode, place: SgNode) -> Iterator[Loaded]:
+    """Yields the vendors that the name of an address says, or that of the file with a frame."""
+    written = _original(source, block, place) or place.text()
+    chosen = "?" in written.replace("?.", "")  # by a condition, which may have a vendor's name, too
+    file = "" if _SCRIPT_TAG.match(node.text()[:_LONGEST_NAME]) else source.path.rpartition("/")[2]
+    yield from (Loaded(vendor, "") for vendor in calls().named_in(f"{file} {'' if chosen else written}"))
 
 
 def _of_element(node: SgNode) -> Iterator[Loaded]:
@@ -146,6 +162,21 @@ def _bound(source: Source, attribute: SgNode) -> Iterator[str]:
     if bound:
         for written in (bound["name"], *_DOTTED.findall(bound["arguments"] or "")):
             yield from _named(source, written)
+
+
+def _computed(source: Source, block: Block, attribute: SgNode) -> Iterator[str]:
+    """Yields the addresses that an attribute of a component puts together, of names that its scripts know."""
+    found = _EXPRESSION.match(block.text, attribute.range().start.index)
+    if found is None or not source.path.endswith(_WITH_SCRIPTS):
+        return
+    mixed = found["mixed"] and f"`{found['mixed'].replace('{', '${')}`"
+    written = mixed or found["double"] or found["single"] or found["braces"]
+    if "+" not in written and "${" not in written:
+        return
+    expression = SgRoot(f"({written})", "typescript").root().find({"rule": {"kind": "parenthesized_expression"}})
+    for script in source.blocks[:_MAX_SCRIPTS]:
+        if expression is not None and script.language in SCRIPTS:
+            yield from (value for value in values(script, expression) if "//" in value)
 
 
 def _named(source: Source, written: str) -> Iterator[str]:

@@ -30,6 +30,9 @@ _WRAPPERS: Final = frozenset({
     "parenthesized_expression", "as_expression", "satisfies_expression", "non_null_expression", "await_expression",
     "jsx_expression", "template_substitution", "expression_statement", "spread_element",
 })  # fmt: skip
+_NAMES: Final = frozenset({
+    "identifier", "member_expression", "subscript_expression", "shorthand_property_identifier_pattern",
+})  # fmt: skip
 # The parts of an expression of which one is its value.
 _EITHER: Final = {"ternary_expression": ("consequence", "alternative"), "assignment_expression": ("right",)}
 _ESCAPE: Final = re.compile(r"\\(?:x([0-9a-fA-F]{2})|(.))", re.DOTALL)
@@ -102,7 +105,7 @@ class _Folding:
             return self._either(*_parts(node), depth=depth)
         if kind in _EITHER:
             return self._either(*map(node.field, _EITHER[kind]), depth=depth)
-        if kind in {"identifier", "member_expression", "subscript_expression"}:
+        if kind in _NAMES:
             return self._named(node, depth)
         if kind in {"call_expression", "new_expression"}:
             return self._called(node, depth)
@@ -190,6 +193,8 @@ class _Folding:
         return self._either(*(found[0] for found in returned if found), depth=depth)
 
     def _named(self, node: SgNode, depth: int) -> tuple[str, ...]:
+        if node.kind() == "shorthand_property_identifier_pattern":  # const {video} = config
+            return self._either(*self._taken_from(node), depth=depth)
         if node.kind() == "identifier" and (loop := _looped(self._block, node)) is not None:
             taken = self._taken(loop, node.text()) or self._block.constants.get(node.text(), [])
             return self._either(*taken, depth=depth)
@@ -217,6 +222,14 @@ class _Folding:
         if not found and not all_members and by_name:
             found = [pair.field("value") for holder in known for pair in _pairs(holder)]  # addresses[name]
         return self._either(*found, depth=depth)
+
+    def _taken_from(self, part: SgNode) -> list[SgNode]:
+        """Returns the values of a name that a pattern takes from an object."""
+        whole = next((value for it in part.ancestors()[:2] if (value := it.field("value")) is not None), None)
+        if whole is None:
+            return []
+        known = self._block.constants.get(f"{plain_name(whole)}.{part.text()}")
+        return known or list(members_of(self._held(whole) or [whole], part.text()))
 
     def _held(self, holder: SgNode) -> list[SgNode]:
         """Returns the values of a name, or of a property of its values."""
@@ -269,6 +282,8 @@ def _parts(node: SgNode) -> list[SgNode]:
     """
     if node.kind() == "array":
         return arguments_of(node)[:_MAX_ALTERNATIVES]
+    if (kind := _property(node, "type")) is not None and "text/plain" in kind.text():
+        return []
     return [value for name in ("get", "default", _ADDRESS) for value in members_of([node], name)]
 
 
