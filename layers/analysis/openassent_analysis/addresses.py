@@ -28,7 +28,7 @@ from openassent_analysis.values import UNKNOWN, members_of, values
 from openassent_analysis.vocabulary import sought
 
 # The language of a file of data, which is read only for the addresses in it.
-_OF_ANGULAR: Final = re.compile(r"([^/]+\.component)\.html$")
+_OF_ANGULAR: Final = ".component.html"
 # Of a component, or of a route, whose class is a controller.
 _OF_EMBER: Final = re.compile(
     r"^((?:[^/]+/){0,8})(?:(templates/)(?!components/)|(?:templates/)?(?=components/))(.+)\.hbs$"
@@ -173,8 +173,8 @@ def _wanted(source: Source) -> Iterator[Address]:
 
 def _class_of(template: str) -> str:
     """Returns the module of the class that gives a template of Angular or Ember its values, or an empty string."""
-    if found := _OF_ANGULAR.search(template):
-        return f"./{found[1]}"
+    if template.endswith(_OF_ANGULAR):
+        return f"./{template.rpartition('/')[2].removesuffix('.html')}"
     found = _OF_EMBER.match(template)
     return f"{found[1]}{'controllers/' if found[2] else ''}{found[3]}" if found else ""
 
