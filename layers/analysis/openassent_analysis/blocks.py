@@ -120,7 +120,7 @@ class Block:
             if name is not None and name.kind() == "object_pattern":
                 for part in name.children():
                     if part.kind() == _TAKEN:
-                        found.setdefault(part.text()[:_LONGEST_NAME], []).append(part)
+                        found.setdefault(part.text()[:_LONGEST_NAME], [part])
             elif name is not None and value is not None:
                 written = f"this.{name.text()[:_LONGEST_NAME]}" if node.kind() in _FIELDS else plain_name(name)
                 known = found.setdefault(written, [])

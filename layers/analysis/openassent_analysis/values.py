@@ -236,7 +236,9 @@ class _Folding:
         if known := self._block.constants.get(plain_name(holder)):
             return known
         outer, name = holder.field("object"), holder.field("property")
-        return list(members_of(self._held(outer), name.text())) if outer is not None and name is not None else []
+        if outer is None or name is None or len(holder.text()) > _LONGEST_CALLEE:
+            return []
+        return list(members_of(self._held(outer), name.text()))
 
     def _own(self, name: str) -> list[SgNode]:
         """Returns what a component computes for a name, or the default of its property."""
