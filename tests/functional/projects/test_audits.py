@@ -100,7 +100,7 @@ def test_an_audit_is_created_listed_changed_and_deleted(shop, now):
     assert shop.call("GET").data == [second, created.data]
     one = f"/{audit.audit_id}"
     now.advance(due() - now.seconds - 1)  # the next run is at the same time in both schedules
-    for schedule in ("daily", "daily", "weekly", None):
+    for schedule in ("daily", "daily", "weekly", None, "daily", None):
         changed = shop.call("PATCH", one, {"schedule": schedule})
         assert (changed.status, changed.data) == (200, {**created.data, "schedule": schedule})
         assert entries("AUDITSCHEDULE") == [audit.audit_id] * bool(schedule)
