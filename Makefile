@@ -202,7 +202,7 @@ $(patsubst %,.tools/%/.ready,cli $(TOOLS)): .tools/%/.ready: requirements/%.txt 
 	@rm -f dist/openassent-*.whl
 	@mkdir -p cli/man
 	@.tools/cli/bin/python -m openassent_cli.manual >cli/man/assent.1
-	@cd cli && ../.tools/cli/bin/hatchling build -t wheel -d ../dist >/dev/null
+	@cd cli && ../.tools/cli/bin/hatchling build -t wheel -d $(CURDIR)/dist >/dev/null
 	@scripts/action
 	@.tools/uv/bin/uv pip install --python .tools/cli/bin/python --quiet --offline --no-deps --reinstall dist/openassent-*.whl
 	@touch $@

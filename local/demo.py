@@ -49,7 +49,7 @@ _DATA = Path(__file__).with_name("demo.yaml")
 _TOKEN_LIFE_SECONDS = 3650 * 86_400
 _LEASE_SECONDS = 60
 _COMMIT = "5e0d3a7c" * 5
-# What the described cookies have in common.
+# The fields that are the same for all cookies here.
 _COOKIE = {"path": "/", "secure": True, "httpOnly": False, "sameSite": "Lax", "setBy": "", "identifies": False}
 _FILE = "src/legacy/pixels.js"
 

@@ -130,7 +130,7 @@ def _start_background_work() -> None:
     workers.start()
 
 
-if multiprocessing.parent_process() is not None:  # the server; a test that imports this has no queues
+if multiprocessing.parent_process() is not None:  # not in a test that imports this, which has no queues
     threading.Thread(target=_end_with_parent, daemon=True).start()
     threading.Thread(target=_start_background_work, daemon=True).start()
 

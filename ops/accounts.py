@@ -1,54 +1,47 @@
-"""Revokes a user's access and deletes their account.
+"""Revokes a user's access and deletes their account, as the pages do, with all that names them.
 
-Credentials and identities are read from the user's index, so each pass is a query. An account is deleted in this order:
-credentials, memberships, the account, then whatever requests in flight left behind. Running an interrupted command
-again completes it.
+Credentials are read from the user's index, so each pass is a query. Running an interrupted command again completes it.
 """
 
 from collections import Counter
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any
 
 from controlplane.erasure import deletions
 from controlplane.erasure.deletions import FormerAccount, LastOwnerOf, list_last_owned
 from controlplane.erasure.personal_data import Subject
-from controlplane.organizations import invitees, members
+from controlplane.organizations import invitees
 from controlplane.organizations import store as organizations
-from controlplane.organizations.members import LastOwner
 from controlplane.people import credential_index, identities, revocations
+from controlplane.people.credential_index import CredentialItem
 from controlplane.people.users import UserItem
 from controlplane.platform.core import ids
 from controlplane.platform.core.naming import normalize_email
+from controlplane.platform.queues.deletion_items import DeletionItem
 from controlplane.platform.table import keys
-from controlplane.platform.table.table import Delete, LegFailed, Throttled, Unrecorded, table
+from controlplane.platform.table.table import Delete, Throttled, Unrecorded, table
 from ops import personal_data
-
-__all__ = ["LastOwnerOf", "RevokedCounts", "delete_account", "is_left_over", "revoke_credentials"]
 
 # The search ends with the first pass that finds nothing. Each pass finds less, unless the user keeps signing in.
 _MAX_PASSES = 5
 _REASON = "ended by the operator"
 
 
-@dataclass(frozen=True, slots=True)
-class RevokedCounts:
-    """The numbers of revoked sessions and tokens, devices, and identities that the user signs in with."""
+def revoke_credentials(user_id: str) -> dict[str, int]:
+    """Revokes every session, token, and device of the user, who can sign in again. Returns their numbers.
 
-    tokens: int = 0
-    devices: int = 0
-    sign_ins: int = 0
-
-    def add(self, other: "RevokedCounts") -> "RevokedCounts":
-        return RevokedCounts(self.tokens + other.tokens, self.devices + other.devices, self.sign_ins + other.sign_ins)
-
-    def document(self) -> dict[str, int]:
-        return {"tokens": self.tokens, "devices": self.devices, "signIns": self.sign_ins}
-
-
-def revoke_credentials(user_id: str) -> RevokedCounts:
-    """Revokes every session, token, and device of the user, who can sign in again. Raises Throttled."""
-    return _revoke_until_none_left(user_id, forget=False)
+    Raises Throttled.
+    """
+    revoked = _count(())
+    for _ in range(_MAX_PASSES):
+        found = credential_index.list_all_credentials(user_id)
+        if not found:
+            return dict(revoked)
+        for credential in found:
+            revocations.revoke_credential(credential, _REASON)
+        revoked.update(_count(found))
+    raise Throttled("new credentials keep appearing")
 
 
 def delete_account(user_id: str, profile: UserItem | None, *, with_organizations: bool = False) -> dict[str, Any]:
@@ -59,26 +52,30 @@ def delete_account(user_id: str, profile: UserItem | None, *, with_organizations
 
     Raises LastOwnerOf, before any change unless the user became the last owner concurrently; Throttled.
     """
-    last = list_last_owned(organizations.get_account(user_id).memberships)
+    memberships = organizations.get_account(user_id).memberships
+    last = list_last_owned(memberships)
     if last and not with_organizations:
         raise LastOwnerOf(last)
-    subject = Subject(user_id, profile.email if profile else None)
-    revoked = _revoke_found(user_id, forget=True)
-    left = _leave_all(user_id, with_organizations=with_organizations)
-    declined = invitees.decline_all(profile.email) if profile else 0
-    # Erase before the account is deleted: after that, a repeated command no longer knows the address.
+    email = profile.email if profile else _noted_address(user_id)
+    subject = Subject(user_id, email)
+    credentials = credential_index.list_all_credentials(user_id)
+    revocations.erase_all(credentials)
+    revoked = {**_count(credentials), "signIns": identities.delete_all(user_id)}
+    for membership in memberships:
+        if membership.slug in last:
+            with suppress(organizations.UnknownOrganization):
+                deletions.delete_organization(membership.organization_id)
+    declined = invitees.decline_all(email) if email else 0
+    # The search takes long: after it, only what requests in flight write is left for the one after the deletion.
     erased = Counter(personal_data.erase(subject))
-    if profile:
-        remove_profile(profile)
-    former = FormerAccount(user_id, normalize_email(profile.email) if profile else None)
+    left = len(last) + deletions.delete_own_account(organizations.get_account(user_id), user_id)
+    former = FormerAccount(user_id, normalize_email(email) if email else None)
     deletions.remove_choices(former, None)
     deletions.release_address(former, None)
-    # From here on, no new request creates a credential for the account, but one in flight may just have written one.
-    left += _leave_all(user_id, with_organizations=with_organizations)
-    revoked = revoked.add(_revoke_until_none_left(user_id, forget=True))
-    left += _leave_all(user_id, with_organizations=with_organizations)
     erased.update(personal_data.erase(subject))
-    return {**revoked.document(), "memberships": left, "invitations": declined, "erased": dict(erased)}
+    # Nothing is left for the sweep.
+    table.delete(Delete(keys.deletion(user_id)), Unrecorded.ERASURE)
+    return {**revoked, "memberships": left, "invitations": declined, "erased": dict(erased)}
 
 
 def is_left_over(user_id: str) -> bool:
@@ -87,72 +84,18 @@ def is_left_over(user_id: str) -> bool:
         return False
     return bool(
         table.query(keys.user_pk(user_id), limit=1, consistent=True).items
-        or invitees.list_all_blocked(user_id)
+        or table.query(keys.blocks_pk(user_id), limit=1, consistent=True).items
         or credential_index.list_credentials(user_id, 1).items
         or personal_data.is_left(Subject(user_id, None))
     )
 
 
-def _revoke_until_none_left(user_id: str, *, forget: bool) -> RevokedCounts:
-    revoked = RevokedCounts()
-    for _ in range(_MAX_PASSES):
-        found = _revoke_found(user_id, forget=forget)
-        if found == RevokedCounts():
-            return revoked
-        revoked = revoked.add(found)
-    raise Throttled("new credentials keep appearing")
+def _count(credentials: Sequence[CredentialItem]) -> Counter[str]:
+    devices = sum(it.kind == "device" for it in credentials)
+    return Counter(tokens=len(credentials) - devices, devices=devices, signIns=0)
 
 
-def _revoke_found(user_id: str, *, forget: bool) -> RevokedCounts:
-    """Revokes each credential as it is found.
-
-    forget: also deletes identities and the remaining items of revoked devices.
-    """
-    entries = credential_index.list_all_credentials(user_id)
-    if forget:
-        revocations.erase_all(entries)
-    else:
-        for credential in entries:
-            revocations.revoke_credential(credential, _REASON)
-    devices = sum(it.kind == "device" for it in entries)
-    return RevokedCounts(len(entries) - devices, devices, identities.delete_all(user_id) if forget else 0)
-
-
-def _leave_all(user_id: str, *, with_organizations: bool) -> int:
-    """Ends the user's memberships and returns their number. Raises LastOwnerOf after ending all that it can.
-
-    with_organizations: also deletes the organizations that would be left without an owner.
-    """
-    left, last = 0, []
-    for membership in organizations.get_account(user_id).memberships:
-        try:
-            members.remove_member(membership.organization_id, user_id)
-        except members.UnknownMember:
-            continue  # a concurrent run was faster
-        except LastOwner:
-            if not with_organizations:
-                last.append(membership.slug)
-                continue
-            with suppress(organizations.UnknownOrganization):
-                deletions.delete_organization(membership.organization_id)
-        left += 1
-    if last:
-        raise LastOwnerOf(sorted(last))
-    return left
-
-
-def remove_profile(profile: UserItem) -> None:
-    """Deletes the account and its claim to the address, atomically. The next sign-in creates a new account."""
-    own = {"user": profile.user_id}
-    try:
-        table.transact(
-            {
-                "profile": Delete(keys.user(profile.user_id), "attribute_exists(pk)"),
-                "email": Delete(keys.user_email(normalize_email(profile.email)), "#userId = :user", own),
-            },
-            Unrecorded.ACCOUNT,
-        )
-    except LegFailed as failure:
-        if failure.leg != "profile":
-            raise
-        # A concurrent run of this command was faster.
+def _noted_address(user_id: str) -> str | None:
+    """Returns the address of an account whose deletion was interrupted, until the sweep has removed what has it."""
+    deletion = table.find(keys.deletion(user_id), DeletionItem.from_item)
+    return deletion.address if deletion else None

@@ -59,7 +59,7 @@ def get_project(reference: str) -> ProjectItem:
 
 
 def parse_id[Id: OwnedId](kind: type[Id], text: str, noun: str) -> Id:
-    """Returns the id. Raises NotFound if the text isn't one."""
+    """Returns the id. Raises NotFound if the text is malformed."""
     return known(kind.parse(text), NotFound(f"There is no {noun} {text}."))
 
 

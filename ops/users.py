@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from controlplane.access import sign_in
+from controlplane.erasure.deletions import LastOwnerOf
 from controlplane.erasure.personal_data import Subject
 from controlplane.organizations import store as organizations
 from controlplane.people import identities, users
@@ -47,7 +48,7 @@ def revoke_credentials(user: User, yes: Yes = False) -> Result:
     profile = get_user(user)
     confirm(f"Revoke every session, token, and device of {profile.email}?", yes=yes)
     ended = accounts.revoke_credentials(profile.user_id)
-    return Result({"userId": profile.user_id, "email": profile.email, **ended.document()})
+    return Result({"userId": profile.user_id, "email": profile.email, **ended})
 
 
 @app.command("export")
@@ -88,7 +89,7 @@ def delete_user(
     confirm(f"Delete {profile.email if profile else user_id}{also} for good?", yes=yes)
     try:
         ended = accounts.delete_account(user_id, profile, with_organizations=with_organizations)
-    except accounts.LastOwnerOf as failure:
+    except LastOwnerOf as failure:
         raise Refused(
             f"{user_id} is the last owner of {', '.join(failure.slugs)}. Make another member an owner there first "
             "(`member set-role`, or `member add` with --role owner), or delete these too with --with-organizations."
@@ -138,7 +139,7 @@ def move(  # noqa: PLR0917 (Typer passes them by name)
     except AccountHasIdentity:
         raise Conflict(f"{to_user} has an identity from this issuer.") from None
     ended = accounts.revoke_credentials(profile.user_id)
-    return Result({"userId": moved.user_id, **identity_document(moved), **ended.document()})
+    return Result({"userId": moved.user_id, **identity_document(moved), **ended})
 
 
 @app.command("set-email")

@@ -61,7 +61,7 @@ class BuildFailed(Exception):
 
 
 def artifacts_in(build_dir: Path) -> list[Path]:
-    """The folders of the layers and the functions. A nested stack's folder has its template only."""
+    """Returns the folders of the layers and the functions. A nested stack's folder has its template only."""
     return sorted(it for it in build_dir.iterdir() if it.is_dir() and not (it / "template.yaml").exists())
 
 
@@ -108,7 +108,7 @@ def add_browser(packages: Path) -> None:
 
 
 def pack(path: Path) -> None:
-    """Compress the file, or every file below the folder. What is packed already stays as it is."""
+    """Compress the file, or every file below the folder. Compressed files stay as they are."""
     for file in [path, *path.rglob("*")]:
         if file.is_file() and file.suffix != ".gz":
             file.with_name(f"{file.name}.gz").write_bytes(gzip.compress(file.read_bytes(), mtime=0))
@@ -170,7 +170,7 @@ def remove_sources(root: Path) -> None:
 
 
 def modules_without_bytecode(root: Path) -> list[Path]:
-    """The modules below `root`, relative to it, that this Python would compile again or couldn't import on Lambda."""
+    """Returns the modules, relative to `root`, that Python would compile again or couldn't import on Lambda."""
     modules = [*root.rglob("*.py"), *(path for path in root.rglob("*.pyc") if path.parent.name != "__pycache__")]
     return [module.relative_to(root) for module in sorted(modules) if not has_lasting_bytecode(module)]
 
@@ -244,7 +244,7 @@ def report(build_dir: Path) -> None:
 
 
 def verified_wheels(architecture: str) -> Path:
-    """A folder with the wheels of every pin, for this machine and for the processor, each checked against its hash.
+    """Returns a folder with the wheels of every pin, for this machine and the processor, each checked against its hash.
 
     SAM fetches wheels for another processor by name and version alone. So it is given these and no index.
     """

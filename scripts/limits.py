@@ -112,11 +112,8 @@ def of_gateway(template: Template) -> Iterator[Measured]:
 
 def _size(node: Any, template: Template) -> int:
     # SAM's own ARNs are of the region in which it transforms.
-    return len(_compact(resolved(node, template)).replace("arn:aws:", f"arn:{_PARTITION}:").encode())
-
-
-def _compact(node: Any) -> str:
-    return json.dumps(node, separators=(",", ":"))
+    compact = json.dumps(resolved(node, template), separators=(",", ":"))
+    return len(compact.replace("arn:aws:", f"arn:{_PARTITION}:").encode())
 
 
 def resolved(node: Any, template: Template) -> Any:

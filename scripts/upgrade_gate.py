@@ -1,6 +1,6 @@
 """Compares the template with a release's, so that an upgrade loses no data. Part of `make template`.
 
-What a change of a property does comes from AWS's own resource schemas, which cfn-lint includes. Runs in SAM's
+AWS's own resource schemas, which cfn-lint includes, say whether a changed property replaces its resource. Runs in SAM's
 environment.
 """
 
@@ -72,7 +72,7 @@ def compare(before: Template, after: Template, create_only: CreateOnly) -> list[
 
 
 def _index_problems(name: str, before: Template, after: Template) -> list[str]:
-    """DynamoDB creates or deletes one index of a table in an update, and changes none."""
+    """Returns the changes of indexes that DynamoDB refuses: an update can create or delete one, and change none."""
     old, new = ({index["IndexName"]: index for index in it.get("GlobalSecondaryIndexes", [])} for it in (before, after))
     found = [
         f"{name}: the index {index} can't be changed. Add one with another name."

@@ -174,7 +174,7 @@ class TestCommand:
         run_git(tree, "apply", "fix.patch")
         assert 'type="text/plain"' in (tree / "web" / "page.html").read_text()
         assert [it["location"]["path"] for it in run("scan local web --json").json["findings"]] == ["login.html"]
-        assert re.search(r"^Fixed: P0 page\.html:4 .+\. Cookiebot .+", ended.stderr, re.MULTILINE)
+        assert re.search(r"^Would fix: P0 page\.html:4 .+\. Cookiebot .+", ended.stderr, re.MULTILINE)
         assert re.search(r"^By hand: P\d login\.html:4 .+\. Identify users by an opaque", ended.stderr, re.MULTILINE)
         assert "--apply" in ended.stderr
 

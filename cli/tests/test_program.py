@@ -35,6 +35,18 @@ def test_help_has_upper_case_arguments_no_types_and_no_option_of_every_command()
         assert max(map(len, text.splitlines())) <= 80, text
 
 
+def test_usage_has_brackets_around_optional_arguments_alone():
+    usages = [
+        run(f"{name} --help").stdout.splitlines()[0] for name in ("open", "inbox assign", "scan local", "key roll")
+    ]
+    assert usages == [
+        "Usage: assent open [WHAT] [OPTIONS]",
+        "Usage: assent inbox assign ITEM [EMAIL] [OPTIONS]",
+        "Usage: assent scan local [PATH] [OPTIONS]",
+        "Usage: assent key roll KEY [OPTIONS]",
+    ]
+
+
 def test_examples_are_commands():
     for name, command in commands():
         for line in re.findall(r"^  assent (.*)$", command.epilog or "", re.MULTILINE):

@@ -185,7 +185,7 @@ class TestSelection:
         [
             *((option, "A glob isn't valid: ") for option in ("--exclude /", "--include '!a'")),
             ("--rule nope", "/docs/rules of the service lists them"),
-            ("--changed-since nope", "nope"),
+            ("--changed-since nope", "There is no commit or branch nope.\nFetch it, or give another one.\n"),
             *((f"--baseline {name}", name) for name in ("nope.json", "web/old.html")),
             ("nope", "Error: nope isn't a folder.\n"),
         ],

@@ -83,7 +83,7 @@ class Billing(Wire):
     features: PlanFeatures
     usage: PlanUsage
     over_limit: list[OverLimit] = Field(
-        description="The exceeded limits. What exceeds a limit stays readable and can be deleted, but no more can be "
+        description="The exceeded limits. Items beyond a limit can still be read and deleted, but no more can be "
         "created, and API keys are rejected until an upgrade."
     )
     contact: str | None = Field(

@@ -116,7 +116,7 @@ async def start_scan(
 ) -> Answer[Start]:
     """Starts a scan of a repository: of the production branch of one of its linked projects.
 
-    The call waits up to 3 seconds for the scan to exist, then returns it. Otherwise, `status` is `starting`: poll `GET
+    The call waits up to 3 seconds for the scan to exist, then returns it. If not, `status` is `starting`: poll `GET
     /v1/code-audit/scan-requests/{preparationId}`. The first scan of a repository is a free preview, and so are the
     later ones unless the plan has full scans. A repository has one scan at a time: the error `SCAN_IN_PROGRESS` has the
     running scan in `details.scanId`, or in `details.preparationId` if that scan doesn't exist yet.

@@ -115,7 +115,7 @@ class Progress(Wire):
     analyzed_files: int | None = Field(
         ge=0,
         description="While the stage `analyze` runs for more than a few seconds: the number of files that it is done "
-        "with. Otherwise null.",
+        "with. Null at other times.",
         examples=[1200],
     )
     files_to_analyze: int | None = Field(

@@ -30,7 +30,7 @@ _TITLES = {
 class NoPage(NotFound):
     """The page doesn't exist, or its subject was deleted or belongs to another organization."""
 
-    message = "The link may be mistyped, or what it led to was deleted or renamed."
+    message = "The link may be mistyped, or the page was moved or deleted."
 
 
 class OnlyTakesForms(RouteNotFound):

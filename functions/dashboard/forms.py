@@ -38,6 +38,6 @@ def find_day(text: str) -> datetime | None:
 
 
 def require_confirmed(form: Mapping[str, str], texts: Collection[str], named: str) -> None:
-    """Checks that the person typed one of the texts. named: what they are. Raises NotAcceptable."""
+    """Checks that the person typed one of the texts. named: a noun for them. Raises NotAcceptable."""
     if form.get("confirmation", "").strip() not in {text.strip() for text in texts}:
         raise NotAcceptable(f"That isn't {named}. Nothing was deleted.")

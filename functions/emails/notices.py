@@ -134,7 +134,7 @@ def _findings(membership: Membership, items: Iterable[InboxItem]) -> list[dict[s
 
 
 def _mention(membership: Membership, message: SendNotification) -> Values | None:
-    """The subject is that of `conversations.announce`."""
+    """Returns the values of a mention's or an assignment's email. The subject is that of `conversations.announce`."""
     item_id, cause, number = (*message.subject.split("-"), "1")[:3]
     item = inbox.find_items([InboxItemId.stored(item_id)]).get(item_id)
     if item is None:

@@ -36,7 +36,7 @@ def follow(event: HostEvent) -> None:
 
 
 def scan_open(repository: RepositoryItem) -> None:
-    """Scans the head commits of all open pull requests that aren't scanned, or whose scan failed for want of access."""
+    """Scans the head commits of all open pull requests without a scan, or whose scan lacked access."""
     links = _wanting(repository, 0)
     if not links:
         return

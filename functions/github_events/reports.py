@@ -2,7 +2,7 @@
 
 A review suggests fixes for new findings, once for each finding.
 
-What is to be shown is computed from the table, and compared with what was shown last. A report that was interrupted is
+The report is computed from the table, and compared with the one that was shown last. A report that was interrupted is
 therefore continued by the next message. Before something is created, that is recorded: if its outcome is unknown, it is
 searched for first, by an external id or a hidden marker.
 """

@@ -11,6 +11,9 @@ app = create_app(
         "/v1/projects/{projectId}",
         "/v1/projects/{projectId}/consent",
         "/v1/projects/{projectId}/websites/{websiteId}",
+    ),
+    RouteGroup(
+        "projects.vendor_routes",
         "/v1/projects/{projectId}/vendors",
         "/v1/projects/{projectId}/vendors/privacy-table",
         "/v1/projects/{projectId}/vendors/{vendorId}/decision",

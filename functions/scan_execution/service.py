@@ -148,7 +148,7 @@ def _suppressed(result: Analysis) -> dict[str, dict[str, int]]:
 
 
 def _notes(problem: str | None, result: Analysis) -> tuple[str, ...]:
-    """Returns what is wrong with the repository's settings and comments, for people."""
+    """Returns the problems of the repository's settings and comments, as sentences for people."""
     notes = (f"{_shown(note.path)}, line {note.line}: {note.text}" for note in result.notes)
     return tuple(islice(chain([f"{problem} The scan ignored it."] if problem else [], notes), _MOST_NOTES))
 

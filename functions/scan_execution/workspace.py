@@ -81,14 +81,6 @@ class Unpacked(NamedTuple):
     cut: Cut | None = None
 
 
-def _skip_none(_path: str, _size: int) -> None:
-    return None
-
-
-def _forget(_path: str, _reason: str) -> None:
-    return None
-
-
 def unpack(
     pieces: Iterator[bytes],
     folder: Path,
@@ -96,8 +88,8 @@ def unpack(
     limits: Limits = DEFAULT_LIMITS,
     root_directory: str | None = None,
     root_file: str | None = None,
-    reason_to_skip: Callable[[str, int], str | None] = _skip_none,
-    leave_out: Callable[[str, str], None] = _forget,
+    reason_to_skip: Callable[[str, int], str | None],
+    leave_out: Callable[[str, str], None],
 ) -> Unpacked:
     """Writes the archive's files below `folder`, without the top-level folder that a code host adds.
 

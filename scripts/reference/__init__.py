@@ -3,6 +3,6 @@
 `python -m scripts.reference` writes them into the package of the `system` function, which serves them at /docs and
 /llms.txt. They aren't committed: `make` writes them when the document has changed.
 
-The page is Redoc. An operation's file has its requests and its part of the document. What the document can't say
-(credentials, pagination, versions) is in templates/introduction.md.
+The page is Redoc. An operation's file has its requests and its part of the document. Subjects that the
+document doesn't describe (credentials, pagination, versions) are in templates/introduction.md.
 """

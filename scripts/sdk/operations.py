@@ -1,7 +1,7 @@
 """Generates the SDK's operations from docs/openapi.json: a class for each resource, a method for each operation.
 
-The calls in scripts/reference/forms.yaml name the methods. What needs several requests, or models as arguments, is
-written by hand in subclasses.
+The calls in scripts/reference/forms.yaml name the methods. Methods that send several requests, or take models as
+arguments, are written by hand in subclasses.
 """
 
 import json

@@ -154,7 +154,7 @@ class TestResponses:
             assert {"description", "example", "schema"} <= header.keys(), name
 
     @every_operation
-    def test_errors_that_depend_on_the_request_are_documented_only_where_possible(self, operation: DocumentedOperation):
+    def test_errors_that_depend_on_the_request_are_documented_only_if_possible(self, operation: DocumentedOperation):
         described, statuses = ROUTES[operation.name], operation.responses().keys()
         assert (413 in statuses) is (415 in statuses) is (described.route.body_field is not None)
         if described.requires is not None:

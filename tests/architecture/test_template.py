@@ -191,7 +191,7 @@ class TestEachFunction:
         periods = [it["Period"] for it in metrics] or [declared["Period"]]
         assert max(periods) * declared["EvaluationPeriods"] <= quickest
 
-    def test_snapstart_is_never_requested_where_lambda_refuses_it(self, name: str):
+    def test_snapstart_is_never_requested_if_lambda_refuses_it(self, name: str):
         # Lambda makes snapshots only of functions with at most this much storage in /tmp.
         needs_more = properties(name).get("EphemeralStorage", {"Size": 512})["Size"] > 512
         assert (properties(name).get("SnapStart") == {"ApplyOn": "None"}) is needs_more
@@ -255,7 +255,7 @@ class TestAllFunctions:
         # With the sweep. SQS lets no queue have fewer than two, and audits are rare.
         assert 1 + sum(workers) <= PARAMETERS["AccountConcurrency"]["Default"] - 3
 
-    def test_a_deployment_style_is_checked_unless_its_name_says_otherwise(self):
+    def test_each_deployment_style_except_unchecked_is_checked(self):
         """SAM reads a map while it transforms the template, when conditions have no value yet."""
         styles = TEMPLATE["Mappings"]["DeploymentStyles"]
         assert [*styles] == PARAMETERS["DeploymentStyle"]["AllowedValues"]

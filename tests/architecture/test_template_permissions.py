@@ -301,7 +301,7 @@ class TestDeploymentCheck:
         variables = RESOURCES[DEPLOYMENT_CHECK]["Properties"]["Environment"]["Variables"]
         assert variables.keys() == {"FRONT_DOOR_SECRET", "RELEASE"}
 
-    def test_it_sends_every_function_one_of_its_routes_or_no_message(self):
+    def test_it_sends_a_request_to_each_endpoint_function_and_nothing_to_workers(self):
         assert CHECKS.keys() == api_functions().keys()  # a worker gets a batch without messages
         for name, function in api_functions().items():
             method, path, status = CHECKS[name]

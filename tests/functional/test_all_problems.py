@@ -156,7 +156,7 @@ class TestUnknownFields:
             ),
         ],
     )
-    def test_a_change_of_nothing_else_is_refused_and_names_them(self, body, expected, api, token):
+    def test_a_change_without_known_fields_is_refused_and_names_unknown_ones(self, body, expected, api, token):
         path = f"/v1/projects/{api.post('/v1/projects', token, json_body=SHOP).data['id']}"
         before = api.get(path, token).data
         reply = api.patch(path, token, json_body=body)

@@ -1,12 +1,10 @@
 """`docsUrl` and `hint` of error responses, and the known names that mistyped ones resemble."""
 
-import json
 import re
 from urllib.parse import urlsplit
 
 from controlplane.platform.core.errors import CATALOG
 from controlplane.platform.http.envelope import HINTS
-from scripts.openapi.texts import DOCUMENT
 from tests.support.each import each
 
 DEVICE = {"clientId": "assent-cli", "codeChallenge": "a" * 43, "codeChallengeMethod": "S256"}
@@ -14,10 +12,8 @@ UNKNOWN_REGION = "region: there is no such region. Use one of these: eu-central,
 SECRET = "sk_live_4fT9wQz2LmX7bKc1RgN8vYpH5sJd3AaU0eWi"
 
 
-def test_every_code_of_the_document_has_a_hint():
-    document = json.loads(DOCUMENT.read_text())
-    codes = document["components"]["schemas"]["ErrorCode"]["x-extensible-enum"]
-    assert {*codes} == {*CATALOG} == {*HINTS}
+def test_every_code_has_a_hint():
+    assert CATALOG.keys() == HINTS.keys()
 
 
 @each("code", CATALOG)

@@ -198,6 +198,7 @@ class TestAnonymous:
             refused = send(api, operation, token, company.organization_id)
             assert (refused.status, refused.code, refused.challenge) == (401, "UNAUTHORIZED", invalid)
             assert refused.error["details"] == {"reason": "incomplete_credential"}
+            assert token not in refused.text
         now.advance(3_601)
         refused = send(api, operation, company.owner.token, company.organization_id)
         assert (refused.code, refused.challenge) == ("UNAUTHORIZED", invalid)
@@ -509,8 +510,3 @@ class TestList:
         for cursor in ("x", "AAAA", "%00", "%F0%9F%92%A9", "A" * 900, "A" * 5_000, "="):
             reply = api.get(f"{operation.path}?cursor={cursor}", token)
             assert (reply.status, reply.code) == (400, "INVALID_PAYLOAD"), cursor
-
-    def test_the_limit_is_optional(self, operation, api, world):
-        reply = api.get(operation.path, world.company().owner.token)
-        assert reply.status == 200
-        assert reply.body["pagination"] == {"nextCursor": None, "hasMore": False}

@@ -20,6 +20,7 @@ from controlplane.people.identities import Subject
 from controlplane.platform.core import ids
 from controlplane.platform.core.ids import InvitationId, KeyId, MemberId
 from controlplane.platform.core.plans import KEYS_IN_GRACE_PER_ORGANIZATION
+from controlplane.platform.table import keys
 from controlplane.platform.table.table import Table, table
 from tests.support.api import Api
 from tests.support.lagging import EVERYTHING, deciding, late_by
@@ -175,9 +176,9 @@ def a_deleted_account_leaves_no_invitation_and_no_block() -> None:
     invitees.block_organization(invite(), profile)
     invite()
     with deciding():
-        invitees.forget_blocks(profile.user_id)
+        deletions.remove_choices(deletions.FormerAccount(profile.user_id, None), None)
         invitees.forget_address(profile.email)
-    assert not invitees.list_all_blocked(profile.user_id)
+    assert not table.query(keys.blocks_pk(profile.user_id), consistent=True).items
     assert not invitees.list_for_address(profile.email)
 
 
@@ -249,11 +250,11 @@ MUTANTS: tuple[tuple[Any, tuple[str, str], Callable[[], None]], ...] = (
     (credential_index.list_all_credentials, CONSISTENT_QUERY, a_deleted_account_has_no_credential),
     (identities.list_listings, CONSISTENT_QUERY, a_deleted_account_has_no_identity),
     (identities.list_identities, CONSISTENT_QUERY, the_identities_of_a_former_account_are_deleted),
-    (identities.list_listings, CONSISTENT_QUERY, the_identities_of_a_former_account_are_deleted),
+    (Table.delete_partition, CONSISTENT_QUERY, the_identities_of_a_former_account_are_deleted),
     (invitations._count_sent, CONSISTENT_QUERY, the_last_invitation_of_an_organization_counts),
     (invitations._read_state, CONSISTENT_QUERY, an_address_is_invited_once),
     (invitees.list_for_address, CONSISTENT_QUERY, a_deleted_account_leaves_no_invitation_and_no_block),
-    (invitees.list_all_blocked, CONSISTENT_QUERY, a_deleted_account_leaves_no_invitation_and_no_block),
+    (Table.delete_partition, CONSISTENT_QUERY, a_deleted_account_leaves_no_invitation_and_no_block),
     (invitees.forget_address, CONSISTENT_QUERY, a_deleted_account_leaves_no_invitation_and_no_block),
     (api_keys._require_grace_left, CONSISTENT_QUERY, the_last_key_in_a_grace_period_counts),
 )

@@ -9,15 +9,15 @@ import pytest
 from controlplane.api_keys import store as api_keys
 from controlplane.api_keys.items import KeyDraft, Restrictions
 from controlplane.findings import intake
-from controlplane.notify import webhooks
 from controlplane.platform.core.scopes import API_KEY_SCOPES
 from controlplane.projects import store as projects
-from controlplane.projects.items import Address, ProjectItem
+from controlplane.projects.items import ProjectItem
 from scripts.openapi.texts import DOCUMENT
-from tests.functional.projects.builders import add_audits, add_run
+from tests.functional.projects.builders import add_audits, add_run, make_project
 from tests.support.api import Api, Reply
 from tests.support.calls import recorded_calls
 from tests.support.each import each
+from tests.support.endpoints import endpoint
 from tests.support.operations import Operation, operations
 from tests.support.populated_organization import detection
 from tests.support.table import restored
@@ -54,31 +54,15 @@ class Organization:
         self.runs = {it.project_id: add_run(it, *add_audits(it)) for it in (self.own, self.other)}
         world.finding(self.company, title=f"{CANARY} of no project")
         intake.record_detection(detection(self.other.project_id, CANARY))
-        self.endpoint = webhooks.create_webhook(
-            self.company.organization_id,
-            name=CANARY,
-            url=f"https://{CANARY}.example.com/",
-            format="standard",
-            events=("finding.opened",),
-            secret="whsec_x",
-            created_by=self.company.owner.user_id,
-            pages_url="https://pages.example.com",
-            extra_legs={},
-        )
+        self.endpoint = endpoint(self.company, name=CANARY, url=f"https://{CANARY}.example.com/")
         self.foreign_key = self._key(CANARY, self.other)
         self.key = self._key("deploy", self.own)
 
     def _project(self, name: str) -> ProjectItem:
-        addresses = [
-            Address(f"{name.lower()}.example.com", "domain"),
-            Address(f"{name.lower()}2.example.com", "domain"),
-        ]
-        return projects.create_project(
-            self.company.organization_id, name, region="eu-central", addresses=addresses, branding="assent"
-        )
+        return make_project(self.company, name, [f"{name.lower()}{number}.example.com" for number in (1, 2)])
 
-    def _key(self, name: str, project: ProjectItem) -> api_keys.MintedKey:
-        draft = KeyDraft(name, None, Restrictions(project_ids=(project.project_id,)))
+    def _key(self, name: str, *accepted: ProjectItem) -> api_keys.MintedKey:
+        draft = KeyDraft(name, None, Restrictions(project_ids=tuple(it.project_id for it in accepted)))
         return api_keys.create_key(self.company.organization_id, draft, self.company.owner.user_id, "test")
 
     def ids(self, project: ProjectItem) -> dict[str, str]:
@@ -175,33 +159,19 @@ def test_nothing_of_another_organization_is_read_for_a_key(api, world):
     assert other.company.organization_id.removeprefix("org_") not in str([call.parameters for call in calls])
 
 
-def test_lists_have_only_what_belongs_to_the_projects(api, world, now):
-    place = Organization(world)
-    key = place.key.secret
-    assert [it["projectId"] for it in api.get("/v1/projects", key).data] == [place.own.project_id]
-    assert [it["id"] for it in api.get("/v1/inbox", key).data] == [place.items[place.own.project_id].item_id]
-    assert api.get("/v1/inbox?status=resolved", key).data == []
-
-
 def test_pages_of_limited_lists_have_each_item_once(api, world, now):
     place = Organization(world)
     company = place.company
     made = [place.own]
     for number in range(4):
         now.advance(1)
-        addresses = [Address(f"shop{number}.example.com", "domain")]
-        made.append(
-            projects.create_project(
-                company.organization_id, f"Shop {number}", region="eu-central", addresses=addresses, branding="assent"
-            )
-        )
+        made.append(make_project(company, f"Shop {number}"))
     findings = []
     for number, project in enumerate([*made, *[place.other] * 5, *made]):
         now.advance(1)
         findings.append(world.finding(company, title=f"Finding {number}", project_id=project.project_id))
-    ids = tuple(it.project_id for it in made)
-    draft = KeyDraft("deploy", None, Restrictions(project_ids=ids))
-    key = api_keys.create_key(company.organization_id, draft, company.owner.user_id, "test").secret
+    ids = [it.project_id for it in made]
+    key = place._key("all", *made).secret
     assert _ids_of(api, "/v1/projects?limit=2", key, "projectId") == [*reversed(ids)]
     assert len(api.get("/v1/projects?limit=2", key).data) == 2
     assert api.get(f"/v1/projects?limit={len(ids)}", key).body["pagination"]["hasMore"] is False

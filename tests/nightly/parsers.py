@@ -183,7 +183,9 @@ def _check_depth(text: str) -> None:
 
 def _unpacking() -> workspace._Unpacking:
     stream = workspace._Stream(iter(()), 0)
-    return workspace._Unpacking(stream, Path("/nowhere"), workspace.DEFAULT_LIMITS, (), None, str, Listing().leave_out)
+    return workspace._Unpacking(
+        stream, Path("/nowhere"), workspace.DEFAULT_LIMITS, (), None, lambda *_: None, Listing().leave_out
+    )
 
 
 def _read_extended(text: str) -> None:
@@ -198,7 +200,9 @@ def _take_entry(text: str) -> None:
 
 def _unpack(text: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        workspace.unpack(iter([as_bytes(text)]), Path(folder))
+        workspace.unpack(
+            iter([as_bytes(text)]), Path(folder), reason_to_skip=lambda *_: None, leave_out=lambda *_: None
+        )
 
 
 def _client_address(text: str) -> None:

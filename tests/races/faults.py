@@ -82,7 +82,7 @@ class Case:
 
 
 def check_first(case: Case, good: int) -> Reply | None:
-    """Checks the first attempt's reply. Returns it if it is a success, whose status is `good`, and otherwise None.
+    """Checks the first attempt's reply. Returns it if it is a success, whose status is `good`, or None if not.
 
     A contended or lost write is retried, and its response is the usual one. A throttle may also lead to a 429, and
     exhausted SDK retries of a read or a single write to a 503. A 409 is always wrong.

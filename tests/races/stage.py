@@ -1,6 +1,6 @@
 """The setting of race tests: the product on a table of the engine, which is new for every run.
 
-A race test is a generator. It prepares its world, yields the acts, is sent what became of them, and checks it.
+A race test is a generator. It prepares its world, yields the acts, is sent their outcomes, and checks those.
 """
 
 import functools

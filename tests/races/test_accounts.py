@@ -7,13 +7,14 @@ import pytest
 
 from controlplane.access import sign_in
 from controlplane.erasure import deletions
+from controlplane.erasure.deletions import LastOwnerOf
 from controlplane.organizations import invitees
 from controlplane.organizations import store as organizations
 from controlplane.people import device, device_approvals, sessions, token_families, users
 from controlplane.platform.core.ids import MemberId
 from controlplane.platform.table import keys
 from controlplane.platform.table.table import table
-from ops.accounts import LastOwnerOf, delete_account, revoke_credentials
+from ops.accounts import delete_account, revoke_credentials
 from tests.functional.device_auth.devices import VERIFIER, challenge_of
 from tests.races.faults import Kind
 from tests.races.schedules import every_call
@@ -48,9 +49,9 @@ class Account:
         """Deletes the account as an operator does. Returns what was deleted."""
         return delete_account(self.user_id, users.find_user(self.user_id))
 
-    def delete_own(self) -> None:
+    def delete_own(self) -> int:
         """Deletes the account on the pages: access has ended when the request returns, without the sweep."""
-        deletions.delete_own_account(organizations.get_account(self.user_id), self.user_id)
+        return deletions.delete_own_account(organizations.get_account(self.user_id), self.user_id)
 
     def demote_b(self) -> Reply:
         path = f"/v1/members/{MemberId.of_user(self.company.organization_id, self.b.user_id)}"
@@ -149,7 +150,7 @@ def test_a_membership_that_begins_concurrently_ends(world, stage, role):
         account.delete_own,
         lambda: invitees.accept_invitation(made.invitation_id, account.user_id),
     ]
-    assert deletion is None
+    assert isinstance(deletion, int)
     assert organizations.get_account(account.user_id).memberships == []
     finish_deletions()
     account.check_gone()

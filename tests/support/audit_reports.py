@@ -9,7 +9,7 @@ from controlplane.projects.items import ProjectItem
 from finding_intake.service import ACCEPTED, process_finding
 from openassent_audit.messages import make_message
 
-# What the worker adds to a message.
+# The fields that the worker adds to a message.
 OF_A_RUN = {
     "runId": "run_3v8k2m9q4w7x1c5z01jd9x7k2m8q4w7x1c",
     "auditId": "aud_01jd9x7k2m8q4w7x1c",

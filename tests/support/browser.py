@@ -65,7 +65,7 @@ class Browser:
         return len(self._page.controls(label))
 
     def entered(self, label: str) -> str | None:
-        """Returns what the field with this label of the last page contains, or None if its box isn't checked."""
+        """Returns the value of the last page's field with this label, or None if its box isn't checked."""
         return self._page.field(label).value
 
     def sends(self, label: str) -> dict[str, str]:

@@ -155,7 +155,7 @@ def _refusals(operation: DocumentedOperation, status: int, *, to_form: bool) -> 
 
 
 def _outline(body: dict[str, Any]) -> tuple[str, ...]:
-    """Returns what identifies an error: OAuth's error name, or its code and the names of its details."""
+    """Returns an error's identity: OAuth's error name, or its code and the names of its details."""
     error = body["error"]
     if isinstance(error, str):
         return (error,)

@@ -18,10 +18,10 @@ _FEW = 2
 @contextmanager
 def few_shards() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        for name in [it for it in vars(shards) if hasattr(keys, f"{it}_PKS")]:
-            fewer: tuple[str, ...] = getattr(keys, f"{name}_PKS")[:_FEW]
+        for name in [it for it in vars(keys) if it.endswith("_PKS")]:
+            fewer: tuple[str, ...] = getattr(keys, name)[:_FEW]
             for module in (keys, findings, operations, table):
-                if hasattr(module, f"{name}_PKS"):
-                    patch.setattr(module, f"{name}_PKS", fewer)
-            patch.setattr(shards, name, _FEW)
+                if hasattr(module, name):
+                    patch.setattr(module, name, fewer)
+        patch.setattr(shards, "ENTRIES", _FEW)
         yield

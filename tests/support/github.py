@@ -17,7 +17,7 @@ import uvicorn
 from cryptography.hazmat.primitives.asymmetric import rsa
 from jsonschema import Draft202012Validator
 
-from controlplane.code_host.github import app_auth, client, connecting
+from controlplane.code_host.github import app_auth, app_pages, client, connecting
 from controlplane.code_host.github.app_auth import AppAuth
 from controlplane.code_host.github.client import CodeHost
 from controlplane.code_host.github.transport import RetryPolicy, Transport
@@ -109,9 +109,8 @@ class GitHub:
         """Sets it as the code host in the settings that `client.connect` uses."""
         variables = {name.lower(): value for name, value in setup.function_variables(self.root, "").items()}
         changed = settings.model_copy(update=variables | {"github_api_url": self.url + API})
-        monkeypatch.setattr(client, "settings", changed)
-        monkeypatch.setattr(app_auth, "settings", changed)
-        monkeypatch.setattr(connecting, "settings", changed)
+        for module in (app_auth, app_pages, client, connecting):
+            monkeypatch.setattr(module, "settings", changed)
         client.get_transport.cache_clear()
         connecting._app.cache_clear()
 

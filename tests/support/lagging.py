@@ -4,9 +4,9 @@ DynamoDB promises nothing about how far such a read, or any read of a secondary 
 never behind, so a decision made from such a read passes every test. Here, reads that aren't strongly consistent see
 the table as it was before the last writes: as many as the bound allows, unless they are a second old.
 
-What a list shows may be late, and tests check what it shows at once. So queries are late only where something is
-decided: in requests that aren't a GET, and in workers. Those of a sweep aren't, which finds a minute later what it
-missed. Reads of single items are always late, because every one that isn't consistent is a mistake.
+A list may be late, but tests check it at once. So queries are late only if they decide something: in requests that
+aren't a GET, and in workers. Those of a sweep are on time, because the next sweep finds the rest a minute later. Reads
+of single items are always late, because every one that isn't consistent is a mistake.
 """
 
 import sys
@@ -195,7 +195,7 @@ def _is_late(operation: str, parameters: dict[str, Any]) -> bool:
 
 
 def _images(call: Call, operation: str, parameters: dict[str, Any]) -> dict[str, dict[Place, Item | None]]:
-    """Returns what a call has written, by table."""
+    """Returns the places of the items that a call has written, by table."""
     places: dict[str, list[Place]] = {}
     for _, name, part in parts_of(operation, parameters):
         places.setdefault(name, []).append(item_of(part))

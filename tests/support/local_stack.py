@@ -10,7 +10,7 @@ from typing import Any
 from local.checkout import ROOT, free_port
 
 _SCREEN_END = "Ctrl-C stops everything."
-# What make sets, and AUTH and SAM_LOCAL of other stacks.
+# Set by make, and AUTH and SAM_LOCAL of other stacks.
 _OTHERS = {"AUTH", "LOG_LEVEL", "MAKEFLAGS", "MAKELEVEL", "MFLAGS", "SAM_LOCAL"}
 
 

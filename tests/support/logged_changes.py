@@ -15,7 +15,7 @@ _LOGGED = {
     "mem": ("role",),
     "org": ("plan",),
 }
-# What begins and ends a resource that has no item before and after it.
+# Actions that begin or end a resource, so that it has no item before or after them.
 _BEGINS = {"project.create", "api_key.create", "member.join", "member.add", "invitation.create", "organization.create"}
 _ENDS = {
     "project.delete",

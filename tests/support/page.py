@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 _VOID = {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"}
 _FIELDS = ("input", "select", "textarea")
-# What a person enters: a text, the text of an option, or whether a box is checked.
+# A person's entry: a text, the text of an option, or whether a box is checked.
 type Entry = str | bool
 
 
@@ -47,7 +47,7 @@ class Element:
 
     @property
     def value(self) -> str | None:
-        """Returns what the field or button sends. None: nothing."""
+        """Returns the value that the field or button sends, or None if it sends nothing."""
         if self.tag == "select":
             options = [it for it in self.find("option") if "disabled" not in it.attributes]
             chosen = next((it for it in options if "selected" in it.attributes), options[0])

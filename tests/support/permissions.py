@@ -68,10 +68,10 @@ used: set[Permission] = set()
 
 @cache
 def statements() -> tuple[frozenset[Permission], ...]:
-    """Returns what each statement of the template's policies allows, except Lambda's own calls.
+    """Returns the permissions of each statement of the template's policies, except for Lambda's own calls.
 
-    What an earlier statement of the function allows is left out, so that a call counts for one statement only. Access
-    to the signing secret is a statement of its own.
+    Those that an earlier statement of the function gives are left out, so that a call counts for one statement only.
+    Access to the signing secret is a statement of its own.
     """
     found = [frozenset({Permission(function, *_SIGN)}) for function in signing_functions()]
     for function, policy in policies().items():

@@ -1,6 +1,7 @@
 """An organization with every kind of item, and checks of what remains after its deletion."""
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -80,14 +81,15 @@ def detection(project_id: str, vendor_id: str = "segment", **fields: Any) -> Run
 
 def kinds_containing(*texts: str) -> set[str]:
     """Returns the kinds, as key prefixes, of the items that contain one of the texts."""
-    return {_kind(item) for item in table_dump() if any(text in str(item) for text in texts)}
+    return kinds_of(item for item in table_dump() if any(text in str(item) for text in texts))
+
+
+def kinds_of(items: Iterable[dict[str, Any]]) -> set[str]:
+    """Returns the kinds of the items, as key prefixes."""
+    places = [(item["pk"]["S"], item["sk"]["S"]) for item in items]
+    return {(sk if pk.startswith("ORG#") else pk).partition("#")[0] for pk, sk in places}
 
 
 def id_part(organization_id: str) -> str:
     """Returns the part that all ids in an organization contain."""
     return organization_id.removeprefix(f"{ids.ORGANIZATION}_")
-
-
-def _kind(item: dict[str, Any]) -> str:
-    pk, sk = item["pk"]["S"], item["sk"]["S"]
-    return (sk if pk.startswith("ORG#") else pk).partition("#")[0]

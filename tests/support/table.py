@@ -19,7 +19,7 @@ _CREATED_WITH = (
     "LocalSecondaryIndexes",
 )
 
-# What a test stores directly has no entry in the audit log.
+# Items that a test stores directly have no entry in the audit log.
 PREPARED = Unrecorded.REWRITE
 
 _READY_SECONDS = 20

@@ -71,7 +71,7 @@ class Form(NamedTuple):
         return OPERATIONS[self.name]
 
     def prepared(self, subject: Subject) -> PostedForm:
-        """Returns what the owner's browser sends when the button is pressed."""
+        """Returns the form that the owner's browser sends when the button is pressed."""
         subject.held = self.held
         path, label, near = (filled(it, subject) for it in (self.page, self.label, self.near))
         entered = filled(self.entered, subject)

@@ -28,7 +28,7 @@ from tests.support.table import PREPARED
 
 _NUMBERS = count(1)
 ALL_SCOPES = sorted(SCOPES)
-# What a response says of an API key without limits.
+# The fields of an API key without limits in a response.
 UNLIMITED = {
     "description": None,
     "scopes": [*API_KEY_SCOPES],

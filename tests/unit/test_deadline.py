@@ -1,13 +1,14 @@
 """A request's time budget: what counts toward it, how much is left, and that connections wait no longer."""
 
 import socket
-from http.client import HTTPConnection
 from io import BytesIO
 
 import pytest
+from requests import PreparedRequest
+from requests.adapters import HTTPAdapter
 
 from controlplane.platform.core import deadline
-from dashboard.access.provider import _BoundedConnection, _BoundedStream
+from dashboard.access.provider import _BoundedAdapter, _BoundedStream
 from tests.functional.conftest import FakeClock
 
 
@@ -119,22 +120,26 @@ def test_a_budget_ends_with_its_request(now):
     assert deadline.remaining() is None
 
 
-class Connection(_BoundedConnection, HTTPConnection):
-    """A connection of a library that honors the deadline."""
-
-
-def test_a_connection_and_each_read_wait_no_longer_than_what_is_left():
-    connection = Connection("127.0.0.1", 1, timeout=3)
+def test_each_read_of_a_response_waits_no_longer_than_what_is_left():
     with socket.socket() as sock:
         sock.settimeout(3)
         stream = _BoundedStream(BytesIO(b"ab"), sock)  # type: ignore[arg-type]
         for seconds in (2, 1):
-            assert connection.timeout == 3
             with deadline.budget(seconds), deadline.spending():
-                assert connection.timeout <= seconds
                 assert stream.readinto(bytearray(1)) == 1
             assert sock.gettimeout() <= seconds
         assert stream.readinto(bytearray(1)) == 0
         assert sock.gettimeout() == 3
         with deadline.budget(0), pytest.raises(TimeoutError):
             stream.readinto(bytearray(1))
+
+
+def test_a_request_to_the_provider_waits_no_longer_than_what_is_left(monkeypatch):
+    timeouts: list[tuple[float, float]] = []
+    monkeypatch.setattr(HTTPAdapter, "send", lambda *_, timeout, **__: timeouts.append(timeout))
+    for seconds in (9, 2):
+        with deadline.budget(seconds), deadline.spending():
+            _BoundedAdapter().send(PreparedRequest())
+    (unbounded, bounded) = timeouts
+    assert unbounded == (3, 5)
+    assert max(bounded) <= 2

@@ -107,6 +107,12 @@ def test_a_rule_has_the_links_of_the_rule_and_its_page():
     assert rule["properties"]["tags"] == ["privacy", "security", "trackers"]
 
 
+def test_the_help_of_a_rule_is_shown_as_it_is_written():
+    (rule,) = run_of(replace(make_issue(1), rule_id="consent-api-of-tcf-1"))["tool"]["driver"]["rules"]
+    assert rule["help"]["text"].startswith("Call __tcfapi with addEventListener")
+    assert rule["help"]["markdown"].startswith(r"Call \_\_tcfapi with addEventListener")
+
+
 def test_a_rule_has_the_severity_of_its_worst_finding():
     issues = [replace(make_issue(number), severity=severity) for number, severity in enumerate(("low", "critical"), 1)]
     run = run_of(*issues, replace(make_issue(9), rule_id="cookie", severity="medium", references=()))

@@ -56,5 +56,5 @@ def base_address(text: str) -> str:
         message = "The base URL must be an address such as https://api.example.com, without a user name or password."
         raise InvalidArgument(message)
     if "?" in address or "#" in address or not _PATH.fullmatch(httpx.URL(address).path):
-        raise InvalidArgument("The base URL has no path: leave out what follows the host, such as /v1.")
+        raise InvalidArgument("The base URL must not have a path: leave out what follows the host, such as /v1.")
     return address

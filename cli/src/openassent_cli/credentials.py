@@ -83,7 +83,7 @@ class FileStore:
 
 
 def store() -> KeyringStore | FileStore:
-    """Returns the keyring if it works, and the file otherwise."""
+    """Returns the keyring, or the file if the keyring doesn't work."""
     if os.environ.get("ASSENT_KEYRING", "").lower() == "off":
         return FileStore()
     backend = keyring.get_keyring()

@@ -87,7 +87,7 @@ def _advice(error: "openassent.ApiError") -> Iterator[str]:
     for problem in error.problems[1:]:  # the message has the first one
         yield f"{'.'.join(problem.path)}: {problem.message}" if problem.path else problem.message
     if error.status == 401:
-        yield "Run `assent login`, or set ASSENT_API_KEY."
+        yield "Run `assent login`, or set ASSENT_API_KEY to a valid key."
     elif [problem.path for problem in error.problems] == [["organizationId"]]:
         yield "Give --org, or run `assent org use`."
     elif error.retry_after:

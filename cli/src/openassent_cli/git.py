@@ -71,8 +71,8 @@ def _git(folder: Path, *arguments: str, advice: str | None = None) -> str:
 
 def _left(folder: Path, reference: str) -> str:
     """Returns the commit at which this branch left the reference."""
-    if reference.startswith("-"):
-        raise Problem(f"{reference} isn't a commit.", code=Exit.USAGE)
+    if reference.startswith("-") or not has(folder, reference):
+        raise Problem(f"There is no commit or branch {reference}.", "Fetch it, or give another one.", Exit.USAGE)
     return _git(folder, "merge-base", "HEAD", reference).strip()
 
 

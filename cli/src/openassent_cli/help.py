@@ -36,7 +36,11 @@ def _upper(option: str) -> str:
 
 
 def _usage(command: Any) -> list[str]:
-    names = [argument_name(it) if it.default is None else f"[{argument_name(it)}]" for it in arguments_of(command)]
+    given = {it.name for it in command.params if it.hidden}  # `invocation.command` adds these for required arguments
+    names = [
+        argument_name(it) if it.required or f"{it.name}_option" in given else f"[{argument_name(it)}]"
+        for it in arguments_of(command)
+    ]
     return [*names, "[OPTIONS]"]
 
 

@@ -58,7 +58,7 @@ class Invocation:
         base_url = self.base_url or (stored and stored.base_url)
         if not base_url:
             if self.profile:
-                raise NotSignedIn(f"There is no profile {self.profile}.")
+                raise NotSignedIn(f"There is no profile {self.profile}.", self.profile)
             if self.api_key:
                 message = "The service's address isn't known."
                 raise Problem(message, "Set ASSENT_BASE_URL, or give --base-url.", Exit.USAGE)

@@ -66,7 +66,7 @@ class LocalReport:
 def selection_of(
     exclude: Sequence[str] | None, include: Sequence[str] | None, only_rules: Sequence[str] | None
 ) -> Selection:
-    """Returns what the options select. Raises Problem."""
+    """Returns the selection of files and rules that the options make. Raises Problem."""
     unknown = {*(only_rules or ())} - {rule.id for rule in rules()}
     if unknown:
         raise Problem(

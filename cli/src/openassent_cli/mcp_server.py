@@ -2,7 +2,7 @@
 
 A tool is offered only if the credential has the scopes that it needs, so a sign-in with few scopes makes a server with
 few tools. Tools that decide, spend credits, or write where others see it are marked as destructive. Text that others
-wrote, such as code, is apart from the service's own words, because it may try to instruct the assistant.
+wrote, such as code, is in a field of its own, because it may try to instruct the assistant.
 """
 
 import difflib

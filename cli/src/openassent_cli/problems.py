@@ -41,10 +41,12 @@ class UnknownName(Problem):
     """No resource of the kind has that ID or name. kind: as in the group of commands, such as `project`."""
 
     def __init__(self, kind: str, wanted: str) -> None:
-        super().__init__(f"There is no {kind} {wanted}.", f"`assent {kind} list` lists them.", Exit.NOT_FOUND)
+        noun = {"org": "organization", "repo": "repository"}.get(kind, kind)
+        super().__init__(f"There is no {noun} {wanted}.", f"`assent {kind} list` lists them.", Exit.NOT_FOUND)
         self.kind = kind
 
 
 class NotSignedIn(Problem):
-    def __init__(self, message: str = "You aren't signed in.") -> None:
-        super().__init__(message, "Run `assent login`, or set ASSENT_API_KEY.", Exit.SIGN_IN)
+    def __init__(self, message: str = "You aren't signed in.", profile: str | None = None) -> None:
+        advice = f"Run `assent login --profile {profile}`." if profile else "Run `assent login`, or set ASSENT_API_KEY."
+        super().__init__(message, advice, Exit.SIGN_IN)

@@ -1,6 +1,6 @@
 """Profiles: which service and organization a command talks to. They are kept in the user's configuration folder.
 
-The folder is ASSENT_CONFIG_DIR if that is set, and the platform's otherwise. No credential is in the file.
+The folder is ASSENT_CONFIG_DIR or, if that isn't set, the platform's. No credential is in the file.
 """
 
 import json

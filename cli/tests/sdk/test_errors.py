@@ -160,7 +160,7 @@ class TestAClient:
 
     @each("path", ["/v1", "/v1/", "/v1/me", "/live/v1", "/docs", "/?x=1", "?", "/#top", f"/{SECRET}"])
     def test_rejects_an_address_with_a_path(self, path):
-        with pytest.raises(InvalidArgument, match=r"^The base URL has no path: .*, such as /v1\.$"):
+        with pytest.raises(InvalidArgument, match=r"^The base URL must not have a path: .*, such as /v1\.$"):
             Script(page([])).client(base_url=f"{ADDRESS}{path}")
 
     @each("space", [" ", "\n", "\r\n", "\t"])
@@ -188,7 +188,7 @@ class TestAClient:
         script.client(base_url="https://api.assent.test/prod/").organizations.get("a/../b?c#d é%2F")
         assert script.requests[0].url.raw_path == b"/prod/v1/organizations/a%2F..%2Fb%3Fc%23d%20%C3%A9%252F"
 
-    def test_acts_in_its_organization_unless_told_otherwise(self):
+    def test_acts_in_its_organization_unless_another_one_is_given(self):
         script = Script(page([]))
         client = script.client(organization="org_1")
         client.projects.list().page()

@@ -121,7 +121,6 @@ class Provider:
             redirect_uri=redirect_uri,
             code_challenge_method="S256",
             token_endpoint_auth_method="none",  # nosec B106  # noqa: S106 - a public client: PKCE binds the code
-            default_timeout=_TIMEOUT_SECONDS,
         )
         _restrict(session)
         return session
@@ -181,7 +180,7 @@ def _fetch(url: str) -> dict[str, Any]:
     try:
         with requests.Session() as session, deadline.spending():
             _restrict(session)
-            response = session.get(url, timeout=_TIMEOUT_SECONDS, headers={"Accept": "application/json"})
+            response = session.get(url, headers={"Accept": "application/json"})
         content = response.json() if response.ok else None
     except requests.RequestException as failure:
         raise ProviderUnavailable(reason=type(failure).__name__) from failure
@@ -220,27 +219,12 @@ class _BoundedResponse(HTTPResponse):
         self.fp = io.BufferedReader(_BoundedStream(self.fp.detach(), sock))
 
 
-class _BoundedConnection:
-    """Mixin for connections of http.client or urllib3. They read `timeout` before each socket operation."""
-
-    response_class: Any = _BoundedResponse
-    _timeout: float | None = None
-
-    @property
-    def timeout(self) -> float | None:
-        return deadline.bounded(self._timeout)
-
-    @timeout.setter
-    def timeout(self, seconds: float | None) -> None:
-        self._timeout = seconds
+class _Connection(urllib3.connection.HTTPConnection):
+    response_class = _BoundedResponse
 
 
-class _Connection(_BoundedConnection, urllib3.connection.HTTPConnection):
-    pass
-
-
-class _TlsConnection(_BoundedConnection, urllib3.connection.HTTPSConnection):
-    pass
+class _TlsConnection(urllib3.connection.HTTPSConnection):
+    response_class = _BoundedResponse
 
 
 class _Pool(urllib3.HTTPConnectionPool):
@@ -257,6 +241,10 @@ class _BoundedAdapter(HTTPAdapter):
     def init_poolmanager(self, *args: Any, **options: Any) -> None:
         super().init_poolmanager(*args, **options)
         self.poolmanager.pool_classes_by_scheme = {"http": _Pool, "https": _TlsPool}
+
+    def send(self, *args: Any, **options: Any) -> requests.Response:
+        options["timeout"] = tuple(map(deadline.bounded, _TIMEOUT_SECONDS))
+        return super().send(*args, **options)
 
 
 def _restrict(session: requests.Session) -> None:

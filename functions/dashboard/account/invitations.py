@@ -8,7 +8,7 @@ from typing import Annotated
 from fastapi import Path, Response
 
 from controlplane.access.web_session import WebSession
-from controlplane.code_host.github.connecting import is_configured
+from controlplane.code_host.github.app_pages import is_configured
 from controlplane.organizations import invitees
 from controlplane.organizations.invitees import AlreadyMember, InvitationGone, InvitationVoid, NotBlocked, OwnsTooMany
 from controlplane.platform.core import ids

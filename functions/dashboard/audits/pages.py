@@ -227,7 +227,7 @@ def _next_run(audit: AuditItem) -> str | None:
 
 
 def _result(run: RunItem, report: ReportItem) -> dict[str, Any]:
-    """Returns what the page shows of a completed run."""
+    """Returns the variables of the page that shows a completed run."""
     if run.status != "completed":
         return {"shown": None}
     named = {it.vendor_id: it.name for it in report.vendors}

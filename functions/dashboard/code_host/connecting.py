@@ -15,7 +15,7 @@ from dataclasses import asdict
 from typing import Any, NamedTuple
 
 from controlplane.code_host import installations
-from controlplane.code_host.github import connecting
+from controlplane.code_host.github import app_pages, connecting
 from controlplane.code_host.github.connecting import GrantedRepository, Person
 from controlplane.code_host.github.errors import AccessLost, CodeHostError, CodeRejected, InstallationGone
 from controlplane.code_host.items import HostedRepository
@@ -96,7 +96,7 @@ def begin(organization_id: str, secret: str, *, is_installed: bool) -> str:
     """
     _require_github()
     state = _seal_state(organization_id, 0, secret)
-    return connecting.authorization_url(state, _callback()) if is_installed else connecting.installation_url(state)
+    return app_pages.authorization_url(state, _callback()) if is_installed else app_pages.installation_url(state)
 
 
 def open_state(state: str, secret: str) -> State:
@@ -114,7 +114,7 @@ def open_state(state: str, secret: str) -> State:
 def confirm(state: State, installation_id: int | None, secret: str) -> str:
     """Returns the page of GitHub that confirms who the person is."""
     number = installation_id or state.installation_id
-    return connecting.authorization_url(_seal_state(state.organization_id, number, secret), _callback())
+    return app_pages.authorization_url(_seal_state(state.organization_id, number, secret), _callback())
 
 
 def finish(state: State, code: str, installation_id: int | None, secret: str) -> Offers:
@@ -157,7 +157,7 @@ def open_offers(organization_id: str, sealed: str, secret: str) -> Offers:
 
 
 def _require_github() -> None:
-    if not connecting.is_configured():
+    if not app_pages.is_configured():
         raise GithubOff
 
 

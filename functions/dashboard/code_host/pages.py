@@ -4,7 +4,8 @@ from fastapi import Response
 
 from controlplane.access.web_session import WebSession
 from controlplane.code_host import repositories
-from controlplane.code_host.github.connecting import GrantedRepository, is_configured
+from controlplane.code_host.github.app_pages import is_configured
+from controlplane.code_host.github.connecting import GrantedRepository
 from controlplane.code_host.items import Link, RepositoryItem
 from controlplane.code_host.repositories import UnknownRepository
 from controlplane.organizations import store as organizations

@@ -46,4 +46,4 @@ def _event_of(change: StatusChange, names: Mapping[str, str], *, is_first: bool)
         return Event(change.at, f"{change.resolver} resolved this finding", None, change.reason, change.scan_id)
     if change.reason:
         return Event(change.at, "The finding is open again", None, change.reason)
-    return Event(change.at, "The finding was found" if is_first else "The finding was found again")
+    return Event(change.at, "Found" if is_first else "Found again")

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, get_args
 
 from controlplane.billing import store as billing
 from controlplane.code_host import repositories
-from controlplane.code_host.github.connecting import is_configured
+from controlplane.code_host.github.app_pages import is_configured
 from controlplane.findings import inbox, vendors
 from controlplane.findings.inbox import InboxPage
 from controlplane.findings.items import Status

@@ -1,12 +1,11 @@
-"""The pages of organizations: the list, creating one, the overview of one, its settings, and its deletion."""
+"""The pages of organizations: the list, creating one, the overview of one, and its settings."""
 
 from collections.abc import Mapping
 
 from fastapi import Response
 
 from controlplane.access.web_session import WebSession
-from controlplane.code_host.github.connecting import is_configured
-from controlplane.erasure import deletions
+from controlplane.code_host.github.app_pages import is_configured
 from controlplane.organizations import rules
 from controlplane.organizations import store as organizations
 from controlplane.organizations.store import NotMember, OwnsTooMany, SlugTaken
@@ -14,11 +13,11 @@ from controlplane.platform.core.errors import ApiError
 from controlplane.platform.http.app import ControlRouter
 from controlplane.platform.table.table import Leg
 from dashboard import once
-from dashboard.forms import NotAcceptable, StillRunning, read_name, require_confirmed
+from dashboard.forms import NotAcceptable, StillRunning, read_name
 from dashboard.once import AlreadySent
 from dashboard.organizations.overview import get_overview
 from dashboard.pages import page, redirect, redirect_within
-from dashboard.parameters import MemberSees, MemberSubmits, OwnerSees, OwnerSubmits, SignedIn, Submits
+from dashboard.parameters import MemberSees, MemberSubmits, SignedIn, Submits
 
 router = ControlRouter(tags=["Pages"], include_in_schema=False)
 
@@ -92,26 +91,6 @@ async def make_organization_default(session: MemberSubmits) -> Response:
     """Makes the organization the person's default."""
     organizations.save_default(session.user_id, session.organization.organization_id)
     return redirect_within(session.organization, "/settings?done=default")
-
-
-@router.get("/organizations/{organizationSlug}/delete")
-async def show_organization_deletion(session: OwnerSees) -> Response:
-    """Explains what deleting the organization removes, and asks an owner to type its name or slug."""
-    return page("organization_delete", session)
-
-
-@router.post("/organizations/{organizationSlug}/delete")
-async def delete_organization(session: OwnerSubmits) -> Response:
-    """Deletes the organization if the user typed its name or slug, and still owns it."""
-    here = session.organization
-    try:
-        require_confirmed(session.form, (here.name, here.slug), "the organization's name or slug")
-        deletions.delete_organization(here.organization_id, session.user_id)
-    except NotAcceptable as failure:
-        return page("organization_delete", session, failure)
-    except organizations.UnknownOrganization:
-        raise NotMember from None
-    return redirect("/organizations?done=deleted")
 
 
 def _read_slug(form: Mapping[str, str]) -> str | None:

@@ -9,14 +9,9 @@ The function `scan_execution` has this package as a layer, and the wheel of the 
 imports neither `controlplane` nor a function, and runs on Python 3.11 and later, on Linux and macOS.
 """
 
-import logging
-
 from openassent_analysis.findings import Analysis, Finding, Location
 from openassent_analysis.limits import Limits
 from openassent_analysis.rules import rules_version
 from openassent_analysis.scan import analyze_files, analyze_folder
 
 __all__ = ["Analysis", "Finding", "Limits", "Location", "analyze_files", "analyze_folder", "rules_version"]
-
-# Without it, Python writes the warnings of a program that configures no logging to stderr.
-logging.getLogger(__name__).addHandler(logging.NullHandler())

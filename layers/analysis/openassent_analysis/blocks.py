@@ -16,7 +16,7 @@ from ast_grep_py import Config, SgNode, SgRoot
 
 from openassent_analysis.catalogue import Vendor
 from openassent_analysis.files import without_open_comments
-from openassent_analysis.reading import resource
+from openassent_analysis.reading import alternatives, resource
 from openassent_analysis.statements import FUNCTIONS
 
 SCRIPTS: Final = frozenset({"javascript", "typescript", "tsx"})
@@ -25,13 +25,19 @@ _TYPE: Final = re.compile(r"""\btype\s*=\s*["']?([\w/+.-]+)""", re.IGNORECASE)
 _TYPESCRIPT: Final = re.compile(r"""\blang\s*=\s*["']?tsx?\b""", re.IGNORECASE)
 _RUNS: Final = re.compile(
     r"(?:text|application)/(?:javascript|ecmascript|x-javascript|babel|partytown)|module|text/plain"
+    rf"|{alternatives(resource('frameworks')['started_later'])}"
 )
 _HOLDS_SCRIPT: Final = re.compile(
-    r"<[Ss]cript|__html|innerHTML|\.(?:innerText|text(?:Content)?)\s*=|createTextNode|\btemplate:|\[\s*[\"']script[\"']|\btag[\"']?\s*:\s*[\"']script"
+    r"<[Ss]cript|__html|innerHTML|\.(?:innerText|text(?:Content)?)\s*=|createTextNode|\beval\(|\btemplate:|\[\s*[\"']script[\"']|\btag[\"']?\s*:\s*[\"']script"
     r"|[\"'`]\s{0,20}[!;]?\(?function\s?\(\w,"
 )
-# A name whose value becomes the text of an element.
-_SHOWN: Final = re.compile(r"(?:__html|innerHTML)[\"']?\s{0,4}[:=]\s{0,4}\{?\s{0,4}(\w{1,60})\b(?![.(])")
+# A name whose value becomes the text of an element, or is run.
+_SHOWN: Final = re.compile(
+    r"(?:(?:__html|innerHTML|\.(?:innerText|text(?:Content)?))[\"']?\s{0,4}[:=]\s{0,4}\{?"
+    r"|(?:createTextNode|\beval)\()\s{0,4}(\w{1,60})\b(?![.(])"
+)
+# The beginning of a string with a tag's code.
+_SNIPPET: Final = re.compile(r"[\"'`]\s{0,20}[!;]?\(?function\s?\(\w,")
 # A function whose result becomes the text of an element.
 _RETURNED: Final = re.compile(r"(?:__html|innerHTML)[\"']?\s{0,4}:\s{0,4}(?:this\.)?(\w{1,60})\(")
 _STRINGS: Final = frozenset({"string", "template_string"})
@@ -43,8 +49,11 @@ _ESCAPED: Final = re.compile(r"(<?)\\(?:[nrt]|(.))", re.DOTALL)
 _CONSTANTS: Final = resource("queries")["constants"]
 _FIELDS: Final = frozenset({"public_field_definition", "field_definition"})
 _LONGEST_NAME: Final = 200
+# A property that a pattern takes from an object: const {video} = config
+_TAKEN: Final = "shorthand_property_identifier_pattern"
 # window.name and window["name"], which code also calls by the name alone.
 _GLOBAL: Final = re.compile(r"""^(?:window|globalThis|self)(?:\.|\[["'])([\w$]+)(?:["']\])?$""")
+_INDEX: Final = re.compile(r"\[[A-Za-z_$][\w$.]*\]")
 _MAX_VALUES: Final = 4
 _SCRIPT_ELEMENTS: Final[Config] = {"rule": {"kind": "script_element"}}
 PLACE_OF_MARKUP: Final = resource("queries")["place_of_markup"]
@@ -53,6 +62,7 @@ _CODE: Final = re.compile(r"[(=]")
 # What a browser shows as text, up to the end tag or the end of the page.
 _TEXT: Final = re.compile(r"<textarea\b[^<>]*+>[^<]*+(?:<(?!/textarea\b)[^<]*+)*+", re.IGNORECASE)
 _SCRIPTS_IN_STRINGS: Final = resource("queries")["scripts_in_strings"]
+_SNIPPETS: Final = resource("queries")["snippets"]
 _RETURNED_STRINGS: Final = resource("queries")["returned_strings"]
 
 
@@ -107,7 +117,11 @@ class Block:
             value = node if node.kind() in FUNCTIONS else value
             if name is not None and name.kind() == "array_pattern":  # const [address, setAddress] = useState(…)
                 name = name.child(1)
-            if name is not None and value is not None:
+            if name is not None and name.kind() == "object_pattern":
+                for part in name.children():
+                    if part.kind() == _TAKEN:
+                        found.setdefault(part.text()[:_LONGEST_NAME], [part])
+            elif name is not None and value is not None:
                 written = f"this.{name.text()[:_LONGEST_NAME]}" if node.kind() in _FIELDS else plain_name(name)
                 known = found.setdefault(written, [])
                 if len(known) < _MAX_VALUES:
@@ -143,8 +157,8 @@ class Block:
 
 
 def plain_name(node: SgNode) -> str:
-    """Returns a name or a property as written, without the global object."""
-    written = node.text()[:_LONGEST_NAME]
+    """Returns a name or a property as written, without the global object, and with `[]` for any index."""
+    written = _INDEX.sub("[]", node.text()[:_LONGEST_NAME])
     shared = _GLOBAL.match(written)
     return shared[1] if shared else written
 
@@ -166,13 +180,20 @@ def script_elements(page: Block) -> Iterator[Block]:
         yield Block(language, body.text(), page.start + body.range().start.index, page, element)
 
 
-def scripts_in_strings(block: Block) -> Iterator[Block]:
-    """Yields the scripts and pages that strings of code contain."""
-    if not (_HOLDS_SCRIPT.search(block.text) or _PAGE.search(block.text)):
+def shown_names(text: str) -> list[str]:
+    """Returns the names in a file whose values become the text of an element, or are run."""
+    return list(dict.fromkeys(_SHOWN.findall(text)))
+
+
+def scripts_in_strings(block: Block, shown: list[str]) -> Iterator[Block]:
+    """Yields the scripts and pages that strings of code contain. shown: the names of the file with such values."""
+    if not (shown or _HOLDS_SCRIPT.search(block.text) or _PAGE.search(block.text)):
         return
     # TypeScript's own grammar has no JSX.
     strings = block.root.find_all(_SCRIPTS_IN_STRINGS if block.language == "typescript" else _SCRIPTS_IN_JSX)
-    for name in dict.fromkeys(_SHOWN.findall(block.text)):
+    if shown and _SNIPPET.search(block.text):
+        strings += block.root.find_all(_SNIPPETS)
+    for name in shown:
         strings += [
             it
             for it in block.constants.get(name, ())

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
 from openassent_analysis.catalogue import CALLS, Vendor, shipped_catalogue
@@ -148,14 +149,16 @@ class Calls:
             None,
         )
 
-    def named_by_variables(self, template: str) -> Iterator[Vendor]:
-        """Yields the vendors whose scripts may be at the addresses that variables of a template have."""
-        yield from (vendor for word, vendor in self._variables.items() if word in template)
+    def named_anywhere_in(self, text: str) -> Iterator[Vendor]:
+        """Yields the vendors that names in a file may contain."""
+        lower = text.lower()
+        yield from (vendor for word, vendor in self._variables.items() if word in lower)
 
-    def of_variable(self, expression: str) -> Vendor | None:
-        """Returns the vendor whose script is at the address that a variable of a template has, by its name."""
-        words = _WORD_OF_NAME.findall(expression)
-        return next((vendor for word in words if (vendor := self._variables.get(word.lower()))), None)
+    def named_in(self, text: str) -> Iterator[Vendor]:
+        """Yields the vendors whose scripts or frames may be at the addresses that variables have, by their names."""
+        words = _WORD_OF_NAME.findall(text)
+        named = {word.lower() for word in (*words, *map("".join, pairwise(words)))}  # YouTube
+        yield from (vendor for word, vendor in self._variables.items() if word in named)
 
     def of_field(self, name: str) -> Vendor | None:
         """Returns the vendor whose script a form field, or a form with this base class, writes."""
@@ -210,7 +213,7 @@ def _shape(entry: Mapping[str, Any]) -> Shape:
         callee += r"(?:\s*\|\|\s*\[\s*\])?\)?\??\.push"
     first = entry.get("first") or ("|".join(f"[\"'`]{given}\\b" for given in entry["with"]) if "with" in entry else "")
     # The lookbehind follows the first word, because searching for a fixed beginning is fast.
-    beginning = _IDENTIFIER.findall(written)[0]
+    beginning = re.escape(_IDENTIFIER.findall(written)[0])
     pattern = rf"{beginning}(?<![\w$]{beginning}){callee.removeprefix(beginning)}\s*\(\s*(?:\[\s*)?(?:{first})"
     if "second" in entry:
         pattern += rf"[^,()]{{0,80}},\s*(?:{entry['second']})"

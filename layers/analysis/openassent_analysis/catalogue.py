@@ -136,7 +136,9 @@ class Catalogue:
     def named_in(self, text: str) -> Iterator[Vendor]:
         """Yields the vendors of host names that are parts of addresses, for example `.disqus.com/embed.js`."""
         for match in _NAMED_HOST.finditer(text):
-            if vendor := self.vendor_of(match[1], match[2] or ""):
+            if match[2] is None:
+                yield from self.vendors_at(match[1])
+            elif vendor := self.vendor_of(match[1], match[2]):
                 yield vendor
 
     def first_in(self, text: str) -> Vendor | None:

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import time
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from functools import cache
+from types import MappingProxyType
 from typing import Any, Final, TypeAlias
 
 from ast_grep_py import SgNode
@@ -257,8 +258,9 @@ def locate(source: Source, start: int, end: int, limits: Limits) -> tuple[int, i
     return first, last, start_column, end_column, snippet
 
 
-def source_of(path: str, text: str, language: str) -> Source:
-    template = read_template(path, text) if language in PAGES else None
+def source_of(path: str, text: str, language: str, given: Mapping[str, str] = MappingProxyType({})) -> Source:
+    """given: addresses that other files of the project give a template's variables, by variable."""
+    template = read_template(path, text, given) if language in PAGES else None
     return Source(path, template.code if template else text, language, catalogue(), template)
 
 

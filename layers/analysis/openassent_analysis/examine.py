@@ -75,10 +75,11 @@ def _examine(path: str, language: str, text: str, limits: Limits) -> Report:
 
 
 def _examine_source(path: str, text: str, language: str, limits: Limits, deadline: float) -> Report:
-    given = ""
+    given: dict[str, str] = {}
     if language.startswith(GIVEN):
-        _, language, given = language.split(" ", 2)
-    source = source_of(path, text, language)
+        _, language, written = language.split(" ", 2)
+        given = json.loads(written)
+    source = source_of(path, text, language, given)
     source.deadline = deadline
     if language == "configuration":
         report = Report(text.count("\n") + 1, asks_for_consent(source), own_names=sorted(configured_names(text)))
@@ -92,7 +93,7 @@ def _examine_source(path: str, text: str, language: str, limits: Limits, deadlin
     report = Report(lines, asks_for_consent(source), sets_consent_mode(source))
     if given:
         files.check_depth(text, language, limits)
-        addresses.give(source, json.loads(given))
+        addresses.give(source, given)
     else:
         report.addresses = addresses.wanted(source)
     report.matches, report.truncated, loads = analyze_source(source, limits)

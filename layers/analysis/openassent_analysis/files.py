@@ -21,9 +21,10 @@ from openassent_analysis.templates.dialects import language_of_template
 
 # Languages by file extension, except those of templates.
 LANGUAGES: Final = {
-    **dict.fromkeys(("js", "mjs", "cjs", "jsx"), "javascript"),
+    **dict.fromkeys(("js", "mjs", "cjs"), "javascript"),
     **dict.fromkeys(("ts", "mts", "cts"), "typescript"),
-    "tsx": "tsx",
+    # JavaScript's own grammar has no `class` as an attribute.
+    **dict.fromkeys(("tsx", "jsx"), "tsx"),
     "py": "python",
 }
 MANIFESTS: Final = frozenset({"package.json"})
@@ -43,9 +44,9 @@ _MANIFESTS: Final = frozenset(_PATHS["manifests"])
 _SITES: Final = frozenset(_PATHS["sites"])
 _EXAMPLE: Final = "test or example"
 _WRAPPERS: Final = pattern_of(_PATHS["wrappers"], re.IGNORECASE)
-_VENDORED: Final = pattern_of(_PATHS["vendored"], re.IGNORECASE)
-_COPY: Final = re.compile(
-    alternatives(_PATHS["copies"])
+# All of these begin at a folder's name. Searching for its beginning once is twice as fast.
+_VENDORED: Final = re.compile(
+    alternatives(f"(?:^|/)(?:{_PATHS['vendored']}\n{_PATHS['copies']})")
     .replace("KEPT", _PATHS["kept"])
     .replace("LIBRARY", alternatives(_PATHS["libraries"])),
     re.IGNORECASE,
@@ -86,7 +87,7 @@ def reason_to_skip(path: str) -> str | None:
     for depth, folder in enumerate(folders, 1):
         if folder.lower() in _REASON_OF_FOLDER and (reason := reason_to_skip_folder("/".join(folders[:depth]) + "/")):
             return reason
-    if _VENDORED.search(path) or _COPY.search(path):
+    if _VENDORED.search(path):
         return "vendored"
     lower = name.lower()
     return next((reason for pattern, reason in _REASON_OF_NAME if pattern.search(lower)), None)

@@ -290,7 +290,7 @@ def _with_api(tag: Tag) -> Fix:
     before = "" if edits else f"<!-- On the element that loads it: -->\n<script {attributes}></script>\n\n"
     body = own["code"].replace("\n", "\n  ").rstrip()
     code = f"{before}<script>\n  {body}\n</script>".replace("{PURPOSE}", purpose)
-    return Fix(f"Your banner starts {vendor.name} once the visitor has agreed.", "html", code, (), edits)
+    return Fix(f"{vendor.name} waits until your banner starts it after consent.", "html", code, (), edits)
 
 
 def _denied(tag: Tag, api: Mapping[str, Any]) -> Iterator[Change]:

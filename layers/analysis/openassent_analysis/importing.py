@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -29,7 +30,8 @@ from openassent_analysis.report import (
 )
 
 _MAX_FILES: Final = 200
-_MAX_NAMES: Final = 50
+_MAX_NAMES: Final = 100
+_WORD: Final = re.compile(r"\w+")
 
 
 @dataclass(slots=True)
@@ -66,7 +68,7 @@ class Importing:
     def _givers(self, names: set[str]) -> dict[str, list[str]]:
         """Returns the files that may give a name an address, by name."""
         found: dict[str, list[str]] = {}
-        wanted = {name: name.encode() for name in sorted(names)[:_MAX_NAMES]}
+        wanted = {name: [it.encode() for it in _WORD.findall(name)[-2:]] for name in sorted(names)[:_MAX_NAMES]}
         for path, read in self.again() if wanted else ():
             if files.language_of(path.rpartition("/")[2]) not in WITHOUT_EXPORTS:
                 continue
@@ -74,8 +76,8 @@ class Importing:
                 break
             with suppress(Skipped):
                 content = read(self.limits.max_file_bytes)
-                for name, written in wanted.items():
-                    if written in content:
+                for name, words in wanted.items() if b"//" in content else ():
+                    if all(word in content for word in words):
                         found.setdefault(name, []).append(path)
         return found
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import islice
 from typing import Final
 
-from ast_grep_py import Config, SgNode
+from ast_grep_py import Config, SgNode, SgRoot
 
 from openassent_analysis.blocks import SCRIPTS, Block, Loaded
 from openassent_analysis.calls import calls
@@ -23,7 +24,7 @@ _PLACEHOLDER: Final = re.compile(
 _WORD: Final = re.compile(r"[\w$]+")
 # Names that suggest a function of another file adds scripts, and addresses of scripts.
 _ADDS: Final = re.compile(
-    r"^(?:load|inject|insert|append|embed|add)(?!\w*(?:style|css|font|image|link))|script", re.IGNORECASE
+    r"^(?:load|inject|insert|append|attach|embed|add)(?!\w*(?:style|css|font|image|link))|script", re.IGNORECASE
 )
 _SCRIPT: Final = re.compile(r"\.js\b|/(?:js|tag|sdk)\b")
 _ADDS_MEMBER: Final = re.compile(
@@ -50,10 +51,19 @@ _ASSEMBLED: Final = frozenset({"binary_expression", "template_string"})
 # :src="name", :src="name.value", :src="name(id)", :src="safe(name)", and :src="object.name" of Vue, [src]="name | safe"
 # of Angular, src={name} and src={object.name} of Svelte and Astro.
 _BOUND: Final = re.compile(
-    r"""(?:(?::|v-bind:|\[(?:attr\.)?)src\]?\s*=\s*["']|src\s*=\s*["']?\{)(?:this\.)?(?P<name>[\w$]{1,60}(?:\.[\w$]{1,60})?)"""
+    r"""(?:(?::|v-bind:|\[(?:attr\.)?)src\]?\s*=\s*["']|src\s*=\s*["']?\{)(?:this\.)?(?P<name>[\w$]{1,60}(?:\.[\w$]{1,60}){0,4})"""
     r"""(?:\((?P<arguments>[\w$.,\s]{0,60})\))?(?:\s*\|\s*\w{1,40}(?:\s*:\s*["']?[\w-]{1,40}["']?)?){0,3}\s*\}?["']?"""
 )
-_DOTTED: Final = re.compile(r"(?:this\.)?([\w$]{1,60}(?:\.[\w$]{1,60})?)")
+# The expression of an attribute: of Vue and Angular, of Svelte and Astro, and Svelte's text with expressions.
+_EXPRESSION: Final = re.compile(
+    r"""(?::|v-bind:|\[(?:attr\.)?)src\]?\s?=\s?(?:"(?P<double>[^"<>]{1,300})"|'(?P<single>[^'<>]{1,300})')"""
+    r"""|src\s?=\s?(?:\{(?P<braces>(?:[^{}]|\{[^{}]{0,100}\}){1,300})\}|"(?P<mixed>[^"<>{}]{0,100}\{[^"<>]{1,300})")"""
+)
+_SCRIPT_TAG: Final = re.compile(r"<script\b", re.IGNORECASE)
+_WITH_SCRIPTS: Final = (".vue", ".svelte", ".astro", ".ts")
+# {src} of Svelte and Astro, :src of Vue.
+_SHORT: Final = re.compile(r"^(?:\{src\}|:src)$")
+_DOTTED: Final = re.compile(r"(?:this\.)?([\w$]{1,60}(?:\.[\w$]{1,60}){0,4})")
 # v-for="video in videos" of Vue, {#each videos as video} of Svelte, videos.map((video) => …) of Astro.
 _LOOP: Final = re.compile(
     r"""\bv-for\s*=\s*["']\(?\s*(?P<of_vue>\w{1,60})[\w\s,)]{0,60}?\s(?:in|of)\s+(?P<list_of_vue>\w{1,60})"""
@@ -61,8 +71,12 @@ _LOOP: Final = re.compile(
     r"""|\b(?P<list_of_astro>\w{1,60})\.map\(\s{0,9}\(?\s{0,9}(?P<of_astro>\w{1,60})"""
 )
 _MAX_SCRIPTS: Final = 8
-# An address that is nothing but expressions of a template.
-_OF_VARIABLES: Final = re.compile(r"""src\s*=\s*["']?_{4,}["']?""", re.IGNORECASE)
+# An address that is only an expression of a template, or a name.
+_NAMED_ADDRESS: Final = re.compile(
+    r"""(?:[:\[]|v-bind:|\[attr\.)?src\]?\s*=\s*(?:["']?_{4,}["']?|["']?\{\s*[\w$.?]+\s*\}["']?"""
+    r"""|(?<=:src=|src\]=)["'][\w$.?| ]+["'])""",
+    re.IGNORECASE,
+)
 _UNKNOWN_HOST: Final = re.compile(r"//_{3,}")
 _CONTAINERS: Final = frozenset({"arrow_function", "function_expression", "object", "array"})
 _CALLS: Final = frozenset({"call_expression", "new_expression"})
@@ -82,7 +96,7 @@ def _loaded(source: Source, block: Block, node: SgNode, capture: str | None) -> 
     if node.kind() in _FIELDS and (vendor := calls().of_field((node.field("function") or node).text()[:_LONGEST_NAME])):
         yield Loaded(vendor, "")
         return
-    if node.kind() in _CALLS and (start := _started(source, node)):
+    if node.kind() in _CALLS and (start := _started(source, block, node)):
         yield start
         return
     place = node if capture is None else node.get_match(capture)
@@ -93,7 +107,11 @@ def _loaded(source: Source, block: Block, node: SgNode, capture: str | None) -> 
         return
     known = False
     in_markup = block.language not in SCRIPTS and place.kind() == "attribute"
-    bound = (*_bound(source, place), *_of_template(source, block, place)) if in_markup else ()
+    bound = (
+        (*_bound(source, place), *_computed(source, block, place), *_of_template(source, block, place))
+        if in_markup
+        else ()
+    )
     for address in (*bound, *_addresses(block, place)):
         if found := _at(source, address):
             known = True
@@ -102,8 +120,16 @@ def _loaded(source: Source, block: Block, node: SgNode, capture: str | None) -> 
     written_out = "//" in place.text() and "___" not in place.text()
     if in_markup and not known and not written_out:
         yield from _of_element(node)
-        if _OF_VARIABLES.fullmatch(place.text()) and (vendor := calls().of_variable(_original(source, block, place))):
-            yield Loaded(vendor, "")
+    if not known and _NAMED_ADDRESS.fullmatch(place.text()[:_LONGEST_NAME]) and "nocookie" not in source.text:
+        yield from islice(_by_name(source, block, node, place), 1)
+
+
+def _by_name(source: Source, block: Block, node: SgNode, place: SgNode) -> Iterator[Loaded]:
+    """Yields the vendors that the name of an address says, or that of the file with a frame."""
+    written = _original(source, block, place) or place.text()
+    chosen = "?" in written.replace("?.", "")  # by a condition, which may have a vendor's name, too
+    file = "" if _SCRIPT_TAG.match(node.text()[:_LONGEST_NAME]) else source.path.rpartition("/")[2]
+    yield from (Loaded(vendor, "") for vendor in calls().named_in(f"{file} {'' if chosen else written}"))
 
 
 def _of_element(node: SgNode) -> Iterator[Loaded]:
@@ -113,45 +139,58 @@ def _of_element(node: SgNode) -> Iterator[Loaded]:
 
 
 def _of_template(source: Source, block: Block, attribute: SgNode) -> Iterator[str]:
-    """Yields the address of a variable of the template that an attribute has as its value."""
-    if source.template is None or not (source.template.addresses or source.given):
-        return
-    for name in _WORD.findall(_original(source, block, attribute)):
-        if name in source.given:
-            yield source.given[name]
-        for address in source.template.addresses.get(name.strip("$"), ()):
-            # A host is a part of the address.
-            yield address if "//" in address else _UNKNOWN_HOST.sub(f"//{address}", attribute.text())
+    """Yields the addresses in the template's expressions that an attribute has as its value."""
+    original = _original(source, block, attribute)
+    for address in source.template.variables.addresses_in(original) if source.template and original else ():
+        # A host is a part of the address.
+        yield address if "//" in address else _UNKNOWN_HOST.sub(f"//{address}", attribute.text())
 
 
 def _original(source: Source, block: Block, attribute: SgNode) -> str:
     """Returns an attribute as the template has it, or an empty string if no expression is in it."""
-    if source.template is None or "___" not in attribute.text():
+    if source.template is None:
         return ""
     span = attribute.range()
     start, end = (source.template.origin(block.start + it.index) for it in (span.start, span.end))
-    return source.original[start : min(end, start + _LONGEST_ARGUMENTS)]
+    original = source.original[start : min(end, start + _LONGEST_ARGUMENTS)]
+    return "" if original == attribute.text() and "${" not in original else original
 
 
 def _bound(source: Source, attribute: SgNode) -> Iterator[str]:
     """Yields the addresses that the scripts of a component compute for an attribute of its markup."""
-    bound = _BOUND.fullmatch(attribute.text()[:_LONGEST_NAME])
+    bound = _BOUND.fullmatch(_SHORT.sub("src={src}", attribute.text()[:_LONGEST_NAME]))
     if bound:
         for written in (bound["name"], *_DOTTED.findall(bound["arguments"] or "")):
             yield from _named(source, written)
 
 
+def _computed(source: Source, block: Block, attribute: SgNode) -> Iterator[str]:
+    """Yields the addresses that an attribute of a component puts together, of names that its scripts know."""
+    found = _EXPRESSION.match(block.text, attribute.range().start.index)
+    if found is None or not source.path.endswith(_WITH_SCRIPTS):
+        return
+    mixed = found["mixed"] and f"`{found['mixed'].replace('{', '${')}`"
+    written = mixed or found["double"] or found["single"] or found["braces"]
+    if "+" not in written and "${" not in written:
+        return
+    expression = SgRoot(f"({written})", "typescript").root().find({"rule": {"kind": "parenthesized_expression"}})
+    for script in source.blocks[:_MAX_SCRIPTS]:
+        if expression is not None and script.language in SCRIPTS:
+            yield from (value for value in values(script, expression) if "//" in value)
+
+
 def _named(source: Source, written: str) -> Iterator[str]:
     """Yields the addresses that a name in the markup of a component has."""
     if written in source.given:
-        yield source.given[written]
+        yield from source.given[written].splitlines()
     if source.template is not None:
-        yield from source.template.addresses.get(written, ())
-    holder, _, member = written.partition(".")
-    listed = _list_of(source, holder) if member != "value" else ""
+        yield from source.template.variables.addresses.get(written, ())
+    holder, _, members = written.partition(".")
+    first, _, rest = members.partition(".")
+    inner = rest if first == "value" else members
+    listed = _list_of(source, holder) if members != "value" else ""
     for script in source.blocks[:_MAX_SCRIPTS]:
         if script.language in SCRIPTS:
-            inner = "" if member == "value" else member
             found = named_values(script, listed or holder, inner) or named_values(script, f"this.{holder}", inner)
             yield from (_PLACEHOLDER.sub("_", value) for value in found)
 
@@ -164,13 +203,19 @@ def _list_of(source: Source, item: str) -> str:
     return ""
 
 
-def _started(source: Source, node: SgNode) -> Loaded | None:
+def _started(source: Source, block: Block, node: SgNode) -> Loaded | None:
     callee = node.field("function") or node.field("constructor")
     arguments = node.field("arguments")
     if callee is None or arguments is None:
         return None
     shape = calls().of_call(callee.text(), arguments.text())
-    if shape is None or any(name in source.imported for name in _WORD.findall(callee.text()[-100:])):
+    # An object of the file's own, which has a vendor's name.
+    own = block.constants.get(callee.text().partition(".")[0], ())
+    if (
+        shape is None
+        or any(value.kind() == "object" for value in own)
+        or any(name in source.imported for name in _WORD.findall(callee.text()[-100:]))
+    ):
         return None
     address = source.catalogue.first_in(arguments.text())
     host = source.catalogue.host_at(arguments.text()) if address is shape.vendor else ""
@@ -262,6 +307,8 @@ def _at(source: Source, address: str) -> Loaded | None:
         vendor = calls().of_path(address.strip("\"'`")) or vendor
     if vendor is not None and vendor.category == "cdn":  # the path says which package it serves
         vendor = calls().of_path(address.strip("\"'`")) or vendor
+    if vendor is not None and vendor.id == "vimeo" and "dnt=1" in address:
+        return None  # without identifiers
     if vendor is not None:
         if vendor.id == "google-analytics" and any(mark in address for mark in TAGS_OF_ADS):
             vendor = source.catalogue.vendors["google-ads"]

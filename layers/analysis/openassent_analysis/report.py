@@ -120,7 +120,7 @@ class Load(NamedTuple):
 class Address(NamedTuple):
     """The address of a script that a file takes from another: its module, its name there, and the local name.
 
-    In an answer about the other file: no module, the name, and the address.
+    In an answer about the other file: no module, the name, and the addresses that it can have, one per line.
     """
 
     module: str

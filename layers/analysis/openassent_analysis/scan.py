@@ -154,6 +154,8 @@ class _Scan:
         # Files of data, and the addresses that files take from others.
         self._data: set[str] = set()
         self._wanted: dict[str, list[Address]] = {}
+        # Files that nothing is read from, for their paths.
+        self._left_out: set[str] = set()
 
     def skip(self, path: str, reason: str, *, exists: bool = False) -> None:
         """Counts a skipped file. exists: whether an earlier scan may have reported findings in it."""
@@ -190,7 +192,7 @@ class _Scan:
         self._found_so_far += [found for _, found in self._outdated.values()]
 
         def read_again() -> Iterator[Entry]:
-            return (entry for entry in again() if self._result.selection.reason_to_skip(entry[0]) is None)
+            return (entry for entry in again() if entry[0] not in self._left_out)
 
         settings = unread((it.setting for it in self._found_so_far), self._result.paths, read_again, self._limits)
         self._found_so_far = [it for it in self._found_so_far if it.setting not in settings]
@@ -215,7 +217,8 @@ class _Scan:
             end = end or self._end_of_scan()
             result.files_seen += end is None
             language = files.language_of(path.rpartition("/")[2])
-            reason = self._result.selection.reason_to_skip(path)
+            if (reason := result.selection.reason_to_skip(path)) is not None:
+                self._left_out.add(path)
             if language is None:
                 if reason is None:
                     if path.endswith(_DATA) and len(self._data) < _MAX_DATA:
@@ -390,7 +393,7 @@ class _Scan:
         findings = sorted((it for it in findings if wanted is None or it.rule_id in wanted), key=urgency)
         self._drop(findings[most:])
         self._result.findings = findings[:most]
-        self._result.notes += self._suppressions.notes(self._rules)
+        self._result.notes += self._suppressions.notes(self._rules, self._result.findings)
         return self._result
 
     def _judged(self, found: _Found, links: Links) -> Finding | None:

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from ast_grep_py import Config
 
-from openassent_analysis.blocks import SCRIPTS, Block, script_elements, scripts_in_strings
+from openassent_analysis.blocks import SCRIPTS, Block, script_elements, scripts_in_strings, shown_names
 from openassent_analysis.calls import Shape, calls
 from openassent_analysis.catalogue import Catalogue, Vendor
 from openassent_analysis.templates.markup import Include, Template, Test
@@ -50,6 +50,8 @@ _HELD: Final = re.compile(
     r"(?:=\s{0,4}(?:(?:new\s{1,4}|inject\(\s{0,4})(?P<made>[A-Za-z_$][\w$]{0,60}+)|(?P<value>[A-Za-z_$][\w$]{0,60}+)\s{0,4}(?=[;\n}]))"
     r"|[?!]?:\s{0,4}(?P<type>[A-Za-z_$][\w$]{0,60}+)\s{0,4}(?=[;=,)|\n]))"
 )
+# An address that is only a name: of a template's variable, or of a component's property.
+_VARIABLE_ADDRESS: Final = re.compile(r"""\bsrc\]?=(?:["']?_{3}|(?:["']\{?|\{)[\w$.?| ]{1,80}[}"'])""")
 _IMPORTED_PATH: Final = re.compile(r"[\w/-]+")
 _IDENTIFIER: Final = re.compile(r"[A-Za-z_$][\w$]*")
 _COMPONENT: Final = re.compile(r"<([A-Z]\w*+)")
@@ -95,8 +97,12 @@ class Source:
 
     @cached_property
     def may_load_unknown(self) -> bool:
-        given = any(unknown_host(self.catalogue, address) for address in self.given.values())
+        given = any(unknown_host(self.catalogue, address) for address in self._given)
         return given or may_load_unknown(self.catalogue, self.text)
+
+    @property
+    def _given(self) -> list[str]:
+        return "\n".join(self.given.values()).splitlines()
 
     @cached_property
     def own_names(self) -> set[str]:
@@ -113,16 +119,19 @@ class Source:
         found = [vendor for _, vendor in self.addresses]
         if self._code is not self.text:
             found.extend(vendor for _, vendor in self.catalogue.addresses_in(self._code))
-        variables = self.template.addresses.values() if self.template else ()
-        for address in (*self.given.values(), *chain.from_iterable(variables)):
+        # Only an expression can have a variable's address.
+        shown = self.template is not None and any(mark in self.text for mark in ("___", "={", "${"))
+        variables = self.template.variables.addresses.values() if self.template and shown else ()
+        for address in (*self._given, *chain.from_iterable(variables)):
             found.extend(vendor for _, vendor in self.catalogue.addresses_in(address))
+            found.extend(filter(None, [calls().of_path(address)]))
             if "//" not in address:
                 found.extend(self.catalogue.vendors_at(address.partition("/")[0]))
         if self.catalogue.may_name_host(self.vocabulary):
             found.extend(self.catalogue.named_in(self.text))
         found.extend(calls().places_in(self.vocabulary))
-        if self.template and ('src="___' in self.text or "src='___" in self.text):
-            found.extend(calls().named_by_variables(self.original.lower()))
+        if self.first(_VARIABLE_ADDRESS):
+            found.extend(calls().named_anywhere_in(f"{self.path} {self.original}"))
         found.extend(shape.vendor for shape in self.calls)
         if any(mark in self.text for mark in TAGS_OF_ADS):
             found.append(self.catalogue.vendors["google-ads"])
@@ -196,9 +205,10 @@ class Source:
                 found.extend(self._components())
         if self.template and self.template.scripts:
             found.extend(self._outer_scripts(self.template))
+        shown = shown_names(self.original)
         for block in list(found):
             if block.language in SCRIPTS:
-                found.extend(scripts_in_strings(block))
+                found.extend(scripts_in_strings(block, shown))
         return found
 
     def _outer_scripts(self, template: Template) -> Iterator[Block]:

@@ -34,6 +34,7 @@ class Suppressions:
     def __init__(self, selection: Selection) -> None:
         self._selection = selection
         self._ignores: dict[str, list[Ignore]] = {}
+        self._effective: set[tuple[str, Ignore]] = set()
 
     def add(self, path: str, ignores: list[Ignore]) -> None:
         """Adds the comments of a file."""
@@ -70,11 +71,13 @@ class Suppressions:
         for ignore in self._ignores.get(place.path, ()):
             is_there = ignore.start_line <= place.end_line and place.start_line <= ignore.end_line
             if is_there and ignore.rule_id == finding.rule_id and ignore.reason:
+                self._effective.add((place.path, ignore))
                 return Suppression(COMMENT, ignore.reason)
         return None
 
-    def notes(self, known: Container[str]) -> list[Note]:
+    def notes(self, known: Container[str], reported: Iterable[Finding]) -> list[Note]:
         """Returns what is wrong with comments that have no effect. known: the IDs of all rules."""
+        lines = {(it.location.path, it.rule_id): it.location.start_line for it in reported}
         found = []
         for path, ignores in sorted(self._ignores.items()):
             for ignore in ignores:
@@ -84,6 +87,8 @@ class Suppressions:
                     text = "An assent-ignore comment names no rule."
                 elif ignore.rule_id not in known:
                     text = f"An assent-ignore comment names {ignore.rule_id}, which isn't a rule."
+                elif (path, ignore) not in self._effective and (line := lines.get((path, ignore.rule_id))):
+                    text = f"An assent-ignore comment has no effect: {ignore.rule_id} reports line {line}."
                 else:
                     continue
                 found.append(Note(path, ignore.start_line, text))

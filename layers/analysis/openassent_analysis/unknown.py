@@ -7,6 +7,7 @@ placeholders, the site's own hosts, static files of known content, and well-know
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Final
 
 from openassent_analysis.catalogue import Catalogue
@@ -32,6 +33,9 @@ _SERVICE: Final = pattern_of(
 _RELEASE: Final = re.compile(r"(?<=[/v@_-])\d{1,3}\.\d{1,3}\.\d{1,4}(?!\d)[^?#]{0,400}\.m?js(?:$|[?#])", re.IGNORECASE)
 # An address at the beginning of a string or an attribute in code.
 _IN_CODE: Final = re.compile(r"""(?<=["'`=])(?:https?:)?//(?=[a-z0-9-]{1,63}\.)""", re.IGNORECASE)
+# A scheme that code puts in front of a host, and the beginning of an address without one.
+_SCHEME: Final = re.compile(r"""["'`](?:https?:)?//["'`]""", re.IGNORECASE)
+_AFTER_SCHEME: Final = re.compile(r"""(?<=["'`])(?:[a-z0-9-]{1,63}\.){1,8}[a-z]{2,24}/""", re.IGNORECASE)
 # Code that makes an element for a script, and the path of a script.
 CREATED: Final = re.compile(r"""createElement\(\s{0,8}["'`]script\b""", re.IGNORECASE)
 _CREATES: Final = re.compile(rf"{CREATED.pattern}|[sS]cript\w{{0,20}}\(|[\"'`]scripts?[\"'`]|\bscripts?\s{{0,4}}:")
@@ -99,8 +103,7 @@ def may_load_unknown(catalogue: Catalogue, text: str) -> bool:
                 return True
             at = text.find("//", at + 2, element.end())
     any_path: bool | None = None
-    for address in _IN_CODE.finditer(text):
-        written = text[address.start() : address.start() + 500]
+    for written in _addresses_in_code(text):
         if not unknown_host(catalogue, written):
             continue
         if SCRIPT_FILE.match(written):
@@ -110,6 +113,12 @@ def may_load_unknown(catalogue: Catalogue, text: str) -> bool:
         if any_path:
             return True
     return False
+
+
+def _addresses_in_code(text: str) -> Iterator[str]:
+    yield from (text[found.start() : found.start() + 500] for found in _IN_CODE.finditer(text))
+    if _SCHEME.search(text):
+        yield from (f"//{text[found.start() : found.start() + 500]}" for found in _AFTER_SCHEME.finditer(text))
 
 
 def own_names(text: str) -> set[str]:

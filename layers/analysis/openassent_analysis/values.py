@@ -23,11 +23,15 @@ _MAX_STEPS: Final = 150
 _MAX_LENGTH: Final = 1_000
 _MAX_ALTERNATIVES: Final = 4
 _MAX_PARTS: Final = 40
+_MAX_USES: Final = 20
 _MAX_ANCESTORS: Final = 200
 
 _WRAPPERS: Final = frozenset({
     "parenthesized_expression", "as_expression", "satisfies_expression", "non_null_expression", "await_expression",
     "jsx_expression", "template_substitution", "expression_statement", "spread_element",
+})  # fmt: skip
+_NAMES: Final = frozenset({
+    "identifier", "member_expression", "subscript_expression", "shorthand_property_identifier_pattern",
 })  # fmt: skip
 # The parts of an expression of which one is its value.
 _EITHER: Final = {"ternary_expression": ("consequence", "alternative"), "assignment_expression": ("right",)}
@@ -43,23 +47,24 @@ _RETURNS: Final[Config] = {"rule": {"kind": "return_statement"}}
 _LOOPS: Final = frozenset({"forEach", "map", "each"})
 # The attribute of an element that a loop sets along with others.
 _ADDRESS: Final = "src"
+_PROTOCOL: Final = "location.protocol"
 _PAIR: Final = 2
 _LONGEST_CALLEE: Final = 100
 _RETURNS_RECEIVER: Final = frozenset({"replace", "trim", "toString", "toLowerCase", "href", "valueOf"})
 
 
-def named_values(block: Block, name: str, member: str = "") -> tuple[str, ...]:
-    """Returns the strings that a script assigns to a name, or to a member of the object or the list that it assigns.
+def named_values(block: Block, name: str, members: str = "") -> tuple[str, ...]:
+    """Returns the strings that a script assigns to a name, or to members (`a.b`) of what it assigns.
 
     Cached, because many attributes can have the same name.
     """
-    key = f"{name}.{member}"
+    key = f"{name}.{members}"
     if key not in block.named:
         folding = _Folding(block)
-        nodes = block.constants.get(name) or block.properties.get(name, [])
-        block.named[key] = tuple(
-            value for node in (members_of(nodes, member) if member else nodes) for value in folding.fold(node, 0)
-        )
+        nodes: Iterable[SgNode] = block.constants.get(name) or block.properties.get(name, [])
+        for member in filter(None, members.split(".")):
+            nodes = list(members_of(nodes, member))
+        block.named[key] = tuple(value for node in nodes for value in folding.fold(node, 0))
     return block.named[key]
 
 
@@ -96,11 +101,11 @@ class _Folding:
         if kind in _WRAPPERS:
             inner = next((child for child in node.children() if child.is_named() and child.kind() != "comment"), None)
             return self.fold(inner, depth + 1) if inner else (UNKNOWN,)
-        if kind == "array":  # each of them, as the loop over a list does
-            return self._either(*arguments_of(node)[:_MAX_ALTERNATIVES], depth=depth)
+        if kind in {"array", "object"}:
+            return self._either(*_parts(node), depth=depth)
         if kind in _EITHER:
             return self._either(*map(node.field, _EITHER[kind]), depth=depth)
-        if kind in {"identifier", "member_expression", "subscript_expression"}:
+        if kind in _NAMES:
             return self._named(node, depth)
         if kind in {"call_expression", "new_expression"}:
             return self._called(node, depth)
@@ -161,8 +166,8 @@ class _Folding:
             return self._joined((self.fold(part, depth + 1) for part in reversed(arguments[:2])), "")
         if name in _RETURNS_ARGUMENT and arguments:
             return tuple(_PERCENT.sub(_character, value) for value in self.fold(arguments[0], depth + 1))
-        if name in _COMPUTES and arguments:
-            return self._computed(arguments[0], depth)
+        if name in _COMPUTES and arguments:  # after the names that it depends on, of Ember
+            return self._computed(next((it for it in arguments if it.kind() in FUNCTIONS), arguments[0]), depth)
         written, constants = callee.text()[-_LONGEST_CALLEE:], self._block.constants
         if known := constants.get(written) or constants.get(written.removeprefix("this.")):
             return self._either(*known, depth=depth)
@@ -188,7 +193,9 @@ class _Folding:
         return self._either(*(found[0] for found in returned if found), depth=depth)
 
     def _named(self, node: SgNode, depth: int) -> tuple[str, ...]:
-        if node.kind() == "identifier" and (loop := _looped(node)) is not None:
+        if node.kind() == "shorthand_property_identifier_pattern":  # const {video} = config
+            return self._either(*self._taken_from(node), depth=depth)
+        if node.kind() == "identifier" and (loop := _looped(self._block, node)) is not None:
             taken = self._taken(loop, node.text()) or self._block.constants.get(node.text(), [])
             return self._either(*taken, depth=depth)
         if node.kind() == "identifier" and (given := _argument(node)) is not None:
@@ -196,22 +203,42 @@ class _Folding:
         constants = self._block.constants
         if known := constants.get(plain_name(node)):
             return self._either(*known, depth=depth)
+        if node.text().endswith(_PROTOCOL):
+            return ("https:",)
         holder, name = node.field("object"), node.field("property") or node.field("index")
         if holder is None or name is None:
             return (UNKNOWN,)
         if holder.kind() == "this" and (own := self._own(name.text())):
             return self._either(*own, depth=depth)
-        known = constants.get(holder.text()[:200])
+        known = self._held(holder)
         if not known:
-            loop = _looped(holder)
+            loop = _looped(self._block, holder)
             known = self._listed(loop.array if loop else None)
         # for (const name in attributes) script.setAttribute(name, attributes[name])
-        all_members = node.kind() == "subscript_expression" and name.kind() == "identifier" and _looped(name)
+        by_name = node.kind() == "subscript_expression" and name.kind() == "identifier"
+        all_members = by_name and _looped(self._block, name)
         member = _ADDRESS if all_members else name.text().strip("\"'")
         found: list[SgNode | None] = list(members_of(known, member))
-        if not found and not all_members and node.kind() == "subscript_expression" and name.kind() == "identifier":
+        if not found and not all_members and by_name:
             found = [pair.field("value") for holder in known for pair in _pairs(holder)]  # addresses[name]
         return self._either(*found, depth=depth)
+
+    def _taken_from(self, part: SgNode) -> list[SgNode]:
+        """Returns the values of a name that a pattern takes from an object."""
+        whole = next((value for it in part.ancestors()[:2] if (value := it.field("value")) is not None), None)
+        if whole is None:
+            return []
+        known = self._block.constants.get(f"{plain_name(whole)}.{part.text()}")
+        return known or list(members_of(self._held(whole) or [whole], part.text()))
+
+    def _held(self, holder: SgNode) -> list[SgNode]:
+        """Returns the values of a name, or of a property of its values."""
+        if known := self._block.constants.get(plain_name(holder)):
+            return known
+        outer, name = holder.field("object"), holder.field("property")
+        if outer is None or name is None or len(holder.text()) > _LONGEST_CALLEE:
+            return []
+        return list(members_of(self._held(outer), name.text()))
 
     def _own(self, name: str) -> list[SgNode]:
         """Returns what a component computes for a name, or the default of its property."""
@@ -250,6 +277,18 @@ def arguments_of(node: SgNode) -> list[SgNode]:
     return [child for child in node.children()[:80] if child.is_named() and child.kind() != "comment"]
 
 
+def _parts(node: SgNode) -> list[SgNode]:
+    """Returns the elements of an array, as the loop over it does, or the property of an object that has its address.
+
+    The object is a computed property, the setting of a property, or the attributes of an element.
+    """
+    if node.kind() == "array":
+        return arguments_of(node)[:_MAX_ALTERNATIVES]
+    if (kind := _property(node, "type")) is not None and "text/plain" in kind.text():
+        return []
+    return [value for name in ("get", "default", _ADDRESS) for value in members_of([node], name)]
+
+
 def _unwrapped(node: SgNode) -> SgNode:
     """Returns the expression in parentheses, type assertions, and calls like `ref(...)`."""
     while True:
@@ -275,9 +314,9 @@ def _pairs(node: SgNode) -> list[SgNode]:
 def _property(node: SgNode, name: str) -> SgNode | None:
     """Returns the value of a property of an object literal, or None."""
     for pair in _pairs(node):
-        key = pair.field("key")
+        key = pair.field("key") or pair.field("name")
         if key is not None and key.text().strip("'\"") == name:
-            return pair.field("value")
+            return pair.field("value") or pair
     return None
 
 
@@ -310,13 +349,20 @@ def _default_in(pattern: SgNode, name: str) -> SgNode | None:
     return None
 
 
-def _elements(function: SgNode) -> SgNode | None:
-    """Returns the array whose elements a function is called with, as in `[...].forEach(function)`."""
-    arguments = function.parent()
-    call = arguments.parent() if arguments is not None and arguments.kind() == "arguments" else None
-    callee = call.field("function") if call is not None else None
-    method = callee.field("property") if callee is not None else None
-    return callee.field("object") if callee is not None and method is not None and method.text() in _LOOPS else None
+def _elements(block: Block, function: SgNode) -> SgNode | None:
+    """Returns the array whose elements a function is called with, as in `[...].forEach(function)`, or None."""
+    around = function.parent()
+    declared = around if around is not None and around.kind() == "variable_declarator" else function
+    name = declared.field("name")
+    for handed in (function, *(block.uses.get(name.text(), ())[:_MAX_USES] if name is not None else ())):
+        arguments = handed.parent()
+        call = arguments.parent() if arguments is not None and arguments.kind() == "arguments" else None
+        callee = call.field("function") if call is not None else None
+        method = callee.field("property") if callee is not None else None
+        array: SgNode | None = callee.field("object") if callee is not None else None
+        if array is not None and method is not None and method.text() in _LOOPS:
+            return array
+    return None
 
 
 class _Loop(NamedTuple):
@@ -326,7 +372,7 @@ class _Loop(NamedTuple):
     pattern: str
 
 
-def _looped(name: SgNode) -> _Loop | None:
+def _looped(block: Block, name: SgNode) -> _Loop | None:
     """Returns the loop that gives a name its values, or None."""
     written = name.text()
     for around in name.ancestors()[:_MAX_ANCESTORS]:
@@ -341,7 +387,7 @@ def _looped(name: SgNode) -> _Loop | None:
             continue
         pattern = _pattern_with(left, written) if left is not None else None
         if pattern is not None:
-            array = array if array is not None else _elements(around)
+            array = array if array is not None else _elements(block, around)
             return _Loop(array, pattern) if array is not None else None
     return None
 

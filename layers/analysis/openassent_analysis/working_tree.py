@@ -8,7 +8,6 @@ The files are parsed in the same sandboxed processes. Outside of Linux, these ar
 
 from __future__ import annotations
 
-import compileall
 import os
 import stat
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -119,8 +118,8 @@ def scan(
             inventory = take_inventory(listing, len(listed), root, knowing(sandbox.examine, selection.vendors))
             analysis = analyze_folder(root, examine, limits, git.repository_of(root), listed, selection=selection)
             inventory = with_loads(inventory, analysis.loads)
-            project = Project.of(inventory, analysis)
             wanted = [it for it in analysis.findings if only is None or it.location.path in only]
+            project = Project.of(inventory, analysis) if wanted else None
             findings = tuple(_reported(it, project) for it in wanted)
             silent = (it for it in analysis.suppressed if only is None or it.finding.location.path in only)
             suppressed = tuple(_reported(it.finding, suppression=it.suppression) for it in silent)
@@ -135,6 +134,8 @@ def _compile() -> None:
     folders = (folder for folder in os.walk(package) if not folder[0].endswith("__pycache__"))
     newest = max(Path(folder, name).stat().st_mtime for folder, _, names in folders for name in names)
     if os.access(package, os.W_OK) and not (COPIES.exists() and COPIES.stat().st_mtime > newest):
+        import compileall  # noqa: PLC0415 (takes long to import, and is needed once)
+
         compileall.compile_dir(package, quiet=2)
         copy_data()
 

@@ -125,6 +125,15 @@ class TestNotes:
         assert (note.path, note.line) == ("a.html", 2)
         assert said in note.text
 
+    def test_say_where_the_finding_is_if_the_comment_is_at_a_later_tag_of_the_vendor(self):
+        found = scan("a.html", f"{_TAG}\n<p></p>\n{_TAG} <!-- {_WORDS} -->")
+        assert _RULE in {it.rule_id for it in found.findings}
+        [note] = found.notes
+        assert (note.line, note.text[-7:]) == (3, "line 1.")
+
+    def test_say_nothing_of_a_comment_that_suppresses(self):
+        assert not scan("a.html", f"{_TAG} <!-- {_WORDS} -->\n{_TAG}").notes
+
 
 def test_without_unsuppressed_trackers_no_consent_manager_is_missing():
     missing = "consent-manager-missing"

@@ -31,7 +31,7 @@ async def audit_website(
     start: Start = started_browser,
     on_progress: Callable[[Choice], None] = lambda _: None,
 ) -> Audit:
-    """Audits the website at an http or https address. Raises ValueError if it isn't one.
+    """Audits the website at an http or https address. Raises ValueError for other addresses.
 
     start: starts a browser, and another one after a crash. on_progress: gets each visit before it begins.
     """

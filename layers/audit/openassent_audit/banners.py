@@ -114,7 +114,7 @@ def _banner(found: dict[str, Any]) -> Banner:
 
 
 async def answer(page: Page, choice: Choice, seconds: float, on_answer: Callable[[], None]) -> str | None:
-    """Answers the banner. Returns what did it, or None if there is no banner, or none that can be answered so.
+    """Answers the banner. Returns the library or rule that did it, or None if no banner can be answered.
 
     on_answer: called right before the choice is made.
     """

@@ -79,7 +79,7 @@ def _sized(report: Mapping[str, Any], made: Sequence[str], picture: bytes | None
         "outcome": report["outcome"],
         "reason": {"code": reason["code"], "message": _cut(reason["message"], _TEXT)} if reason else None,
         "finishedAt": report["finishedAt"],
-        # What a report leaves out isn't gone.
+        # A finding that the report leaves out isn't gone.
         "made": [] if len(report["findings"]) > size.findings else list(made),
         "findings": [_finding(it, size) for it in report["findings"][: size.findings]],
         "vendors": [_vendor(it, size) for it in report["vendors"][: size.vendors]],

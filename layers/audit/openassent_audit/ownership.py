@@ -54,7 +54,7 @@ async def find_proof(
     lookup: Callable[[str], Awaitable[Sequence[str]]] = read_texts,
     trusted: ssl.SSLContext | None = None,
 ) -> Proof | None:
-    """Returns what proves ownership of the audited website, or None.
+    """Returns the kind of proof that the audited website is the organization's, or None.
 
     consent_url: the address below which pages with the consent instance make requests. trusted: for the file's server.
     """
@@ -116,7 +116,7 @@ def _ask(server: str, name: str) -> list[str]:
 
 
 def read_answer(answer: bytes) -> list[str]:
-    """Returns the texts in an answer (RFC 1035 section 4). Raises ValueError if it isn't one."""
+    """Returns the texts in an answer (RFC 1035 section 4). Raises ValueError if it is malformed."""
     found = []
     try:
         at = 12

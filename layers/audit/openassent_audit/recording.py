@@ -104,7 +104,7 @@ class Recorder:
         # The requests of each hop of a redirect by the request's ID, and how many responses came.
         self._hops: dict[str, list[Sent]] = {}
         self._answered: Counter[str] = Counter()
-        # What led to the last request of each address.
+        # The chain of scripts that led to the last request of each address.
         self._chains: dict[str, tuple[str, ...]] = {}
         self._early: dict[str, list[list[str]]] = {}
         # Requests that Playwright reports, and hosts to which the proxy saw data go: what the page's session misses.
@@ -189,7 +189,7 @@ class Recorder:
             stack = stack.get("parent")
         urls = [*(frame["url"] for frame in frames), initiator.get("url", "")]
         chain = list(dict.fromkeys(filter(_SCRIPT.fullmatch, map(bare, urls))))
-        # What loaded the script that sent this one.
+        # The scripts that loaded the script that sent this request.
         if chain:
             chain += [url for url in self._chains.get(chain[-1], ()) if url not in chain]
         return tuple(chain[:_LONGEST_CHAIN])

@@ -98,7 +98,7 @@ class Audit:
             "answeredBy": visit.answered_by,
             "halted": visit.halted,
             "pages": visit.pages,
-            # What the pages said of themselves.
+            # Reported by the pages themselves.
             "consentMode": next((it["commands"] for it in visit.states if it["commands"]), []),
             "tcf": next((it["tcf"] for it in reversed(visit.states) if it["tcf"]), None),
             "requestCount": len(visit.requests),

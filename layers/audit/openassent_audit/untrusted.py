@@ -7,7 +7,7 @@ _LONGEST_TEXT: Final = 4_000
 
 
 def like(shape: Any, said: Any) -> Any:
-    """Returns what a page said in the given shape: what differs from it becomes empty.
+    """Returns a page's value in the given shape: parts that differ from it become empty.
 
     shape: an example. A list has one of its items; a dictionary has its keys, or none if it may have any.
     """

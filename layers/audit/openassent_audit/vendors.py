@@ -15,7 +15,7 @@ from openassent_audit.words import expression
 _URGENT: Final = frozenset({"marketing", "analytics", "session-replay", "tag-manager", "social", "ab-testing"})
 _LESS_URGENT: Final = frozenset({"chat", "video", "widgets", "maps", "feedback"})
 TRACKING: Final = _URGENT | _LESS_URGENT
-# What a name contains that differs between visitors or accounts, such as in _ga_ABC1234.
+# Parts of a name that differ between visitors or accounts, such as in _ga_ABC1234.
 _CHANGING: Final = re.compile(
     r"(?<=[_.-])(?=[A-Z0-9]*\d)[A-Z0-9]{6,}|[0-9a-f]{8,}(?:-[0-9a-f]{4,}){0,4}|\d{4,}", re.IGNORECASE
 )

@@ -29,7 +29,7 @@ _FOLLOW = """url => {
   link?.click();
   return !!link;
 }"""
-# What resources/page.js returns.
+# The shape of the result of resources/page.js.
 _STATE: Final = {
     "commands": [{"command": "", "signals": {}}],
     "tcf": {"cmpId": 0, "eventStatus": "", "tcString": ""},
@@ -194,7 +194,7 @@ class _Visitor:
         for number, url in enumerate(others):
             await self._visit_next(page, url, follows=number == 0 and url != self.start)
         await self.recorder.read_jar(page.context)
-        # What a page sends when it is left.
+        # Leaving a page makes it send its last requests.
         with contextlib.suppress(Error):
             await page.goto("about:blank", timeout=5_000)
         await asyncio.sleep(_LINGER)

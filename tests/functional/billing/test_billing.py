@@ -61,15 +61,6 @@ def test_returns_the_balance_and_the_top_ups_of_this_month(api, world):
         assert (read["credits"], read["topUp"]) == ({"balance": 100}, top_up)
 
 
-def test_a_key_needs_a_plan_with_keys(api, world):
-    company = world.company()
-    key = world.key(company)
-    assert api.get("/v1/billing", key).data["plan"]["id"] == "pro"
-    billing.change_plan(company.organization_id, "free")
-    assert api.get("/v1/billing", key).code == "PLAN_REQUIRED"
-    assert api.get("/v1/billing", company.owner.token).data["plan"]["id"] == "free"
-
-
 def test_names_whom_to_ask_for_a_plan_or_credits(api, world, monkeypatch):
     company = world.company()
     key = world.key(company)

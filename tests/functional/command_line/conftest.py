@@ -23,7 +23,6 @@ from openassent_cli import credentials, profiles
 from openassent_cli.credentials import Tokens
 from openassent_cli.profiles import Profile
 from tests.functional.command_line.cases import DASHBOARD
-from tests.functional.sdk.conftest import Gateway
 from tests.support.api import Api
 from tests.support.asgi import DirectApi
 from tests.support.audit_reports import complete_audit, vendor
@@ -75,6 +74,31 @@ class Office:
             "event": delivery.event_id,
         }
         return cls(company, names)
+
+
+class Gateway(httpx.BaseTransport):
+    """Forwards requests to the functions, as the gateway does.
+
+    losing: how many responses to lose, after the functions have done what was requested.
+    """
+
+    def __init__(self, api: Api) -> None:
+        self.losing = 0
+        self.requests: list[httpx.Request] = []
+        self._api = api
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        return self._send(self._api, request)
+
+    def _send(self, api: Api, request: httpx.Request) -> httpx.Response:
+        self.requests.append(request)
+        target = str(request.url).removeprefix(ADDRESS)
+        headers = {name.title(): value for name, value in request.headers.items()}
+        reply = api.call(request.method, target, raw_body=request.read() or None, headers=headers)
+        if self.losing:
+            self.losing -= 1
+            raise httpx.ReadError("The connection was reset.", request=request)
+        return httpx.Response(reply.status, headers=reply.headers, text=reply.text)
 
 
 class Shell:

@@ -172,7 +172,7 @@ class TestErrors:
         assistant = connect()
         for name, arguments, said in (
             ("projects", {"project": "nope"}, "There is no project nope.\nThe tool `projects` lists them."),
-            ("scans", {"repository": "acme/nope"}, "no repo acme/nope.\nThe tool `scans` names the repositories that"),
+            ("scans", {"repository": "acme/nope"}, "no repository acme/nope.\nThe tool `scans` names the repositories"),
             (
                 "decide_finding",
                 {"item_id": office.names["item"], "version": "1", "status": "accepted"},

@@ -9,7 +9,6 @@ import typer
 from cli.tests.support.script import ADDRESS
 from controlplane.code_host import repositories
 from controlplane.platform.core.ids import ScanRequestId
-from controlplane.projects import store as projects
 from openassent import ApiError
 from openassent_cli import credentials, profiles
 from openassent_cli.failures import ending, problem_of
@@ -17,6 +16,7 @@ from openassent_cli.problems import Exit, Problem
 from openassent_cli.profiles import Profile
 from tests.functional.command_line.cases import CASES
 from tests.functional.command_line.conftest import Shell
+from tests.functional.projects.builders import make_project
 from tests.support.audits import make_scan, stored_repository
 from tests.support.each import each
 from tests.support.world import Company
@@ -26,9 +26,7 @@ HOSTILE = "[red]x[/red]\x1b[2J\u202e"
 
 def add_projects(company: Company, count: int, name: str = "Extra") -> None:
     for number in range(count):
-        projects.create_project(
-            company.organization_id, f"{name} {number}", region="eu-central", addresses=[], branding="assent"
-        )
+        make_project(company, f"{name} {number}", origins=())
 
 
 class TestLists:
@@ -140,13 +138,17 @@ def names(office, world):
             Exit.NOT_FOUND,
             "\nCheck the ID, and with `assent whoami` the organization.\nSee https://api.assent.test/docs/errors#NOT_F",
         ),
-        ("org use nope", Exit.NOT_FOUND, "There is no org nope.\n`assent org list` lists them.\n"),
-        ("project list --org nope", Exit.NOT_FOUND, "There is no org nope."),
+        ("org use nope", Exit.NOT_FOUND, "There is no organization nope.\n`assent org list` lists them.\n"),
+        ("project list --org nope", Exit.NOT_FOUND, "There is no organization nope."),
         ("member remove nope@example.com --yes", Exit.NOT_FOUND, "`assent member list` lists them.\n"),
         ("scan list --repo acme/nope", Exit.NOT_FOUND, "`assent repo list` lists them.\n"),
         ("inbox accept nope", Exit.NOT_FOUND, "There is no such resource."),
         ("profile use nope", Exit.NOT_FOUND, "Run `assent login --profile nope`.\n"),
-        ("project show shop --profile nope", Exit.SIGN_IN, "There is no profile nope.\nRun `assent login`"),
+        (
+            "project show shop --profile nope",
+            Exit.SIGN_IN,
+            "There is no profile nope.\nRun `assent login --profile nope`.\n",
+        ),
         ("project update shop", Exit.USAGE, "Give an option, such as --name.\n"),
         ("project create --region moon", Exit.USAGE, "NAME is missing.\nGive it as an argument, or as --name.\n"),
         ("project create Shop --name Shop --region moon", Exit.USAGE, "The argument Shop is one too many.\n"),
@@ -281,6 +283,13 @@ def test_a_lost_connection_has_its_own_code(shell, gateway):
     ended = shell.run("project list")
     assert ended.code == Exit.NO_CONNECTION
     assert "Check the address" in ended.stderr
+
+
+def test_a_creation_whose_responses_are_lost_happens_once(shell, gateway):
+    gateway.losing = 2
+    secret = shell.run("key create CI").stdout.strip()
+    assert [it["name"] for it in shell.run("key list --json").json].count("CI") == 1
+    assert shell.run("whoami", ASSENT_API_KEY=secret, ASSENT_BASE_URL=ADDRESS).code == Exit.DONE
 
 
 def test_a_folder_that_cant_be_written_is_named(shell, tmp_path):

@@ -12,11 +12,10 @@ from controlplane.platform.core.ids import ScanId
 from controlplane.platform.core.settings import settings
 from controlplane.platform.table import keys
 from controlplane.platform.table.table import table
-from controlplane.projects import store as projects
-from controlplane.projects.items import Address
 from dashboard.organizations.audit_log import ACTIONS
 from tests.functional.conftest import FakeClock
 from tests.functional.dashboard.conftest import HOSTILE, pages_in, pages_of, rows_of
+from tests.functional.projects.builders import make_project
 from tests.support.browser import Browser, text_of
 from tests.support.table import PREPARED
 from tests.support.world import Company
@@ -111,9 +110,7 @@ log_path = pages_in("audit-log")
 
 
 def make(company: Company, name: str, now: FakeClock) -> str:
-    made = projects.create_project(
-        company.organization_id, name, region="eu-central", addresses=[Address("a.example", "domain")], branding="x"
-    )
+    made = make_project(company, name, ["a.example"])
     now.advance(1)
     return made.project_id
 

@@ -126,7 +126,7 @@ class TestDecision:
             item = inbox.change_status(item, status, item.version, user_id, None)
         world.leave(company, leaving)
         shown = text_of(visitor.get(path(company, item)))
-        found = shown.index("The finding was found")
+        found = shown.index("Found")
         assert shown.index("Ada Lovelace resolved") < shown.index("A former member accepted") < found
 
 

@@ -15,6 +15,7 @@ from controlplane.scans.items import ScanItem
 from controlplane.scans.reads import Inventory, UsedVendor, VendorPackage, stored_leg
 from dashboard.organizations.overview import CONSENT_CATEGORY
 from tests.functional.dashboard.conftest import HOSTILE, pages_in, pages_of
+from tests.functional.projects.builders import make_project
 from tests.support.audits import make_issue, make_scan
 from tests.support.browser import Browser, text_of
 from tests.support.populated_organization import detection
@@ -32,7 +33,7 @@ def company(world, person):
 
 def add_projects(company: Company, *names: str) -> None:
     for name in names:
-        projects.create_project(company.organization_id, name, region="eu-central", addresses=[], branding="assent")
+        make_project(company, name, origins=())
 
 
 def install_consent(scan: ScanItem, packages: tuple[VendorPackage, ...] = (PACKAGE,)) -> None:
@@ -215,6 +216,16 @@ def test_only_another_organization_can_be_made_the_default(visitor, world, perso
     world.clear_default(person)
     visitor.get(SAVE)
     assert visitor.offers("Make default") == 3
+
+
+@pytest.mark.parametrize(
+    ("role", "others"),
+    [("owner", "another owner"), ("admin", "another admin or an owner"), ("member", "an admin or owner")],
+)
+def test_the_settings_name_those_who_may_remove_the_person(visitor, world, person, role, others):
+    company = world.company()
+    world.member(company, role, person)
+    assert f"Ask {others} to remove you." in text_of(visitor.get(f"{home(company)}/settings"))
 
 
 def test_only_owners_see_the_link_to_the_deletion_page(visitor, world, person):

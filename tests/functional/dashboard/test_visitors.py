@@ -145,7 +145,7 @@ class TestPricing:
         assert "Price Free $29 a month Contact us Contact us" in text_of(shown)
         assert 'href="mailto:help@example.com">Contact us' in shown.text
 
-    def test_no_account_can_be_created_where_the_operator_creates_them(self, browser, monkeypatch):
+    def test_no_account_can_be_created_if_only_the_operator_creates_accounts(self, browser, monkeypatch):
         monkeypatch.setitem(settings.__dict__, "self_sign_up", False)
         assert ["/sign-up" in browser.get(path).text for path in ("/", "/pricing")] == [False, False]
 

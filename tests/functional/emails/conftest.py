@@ -38,7 +38,7 @@ class Office:
 
     @property
     def outcome(self) -> str | None:
-        """Returns what became of the email of the only invitation."""
+        """Returns the outcome of the email of the only invitation."""
         (invitation,) = invitations.list_invitations(self.id, 50, None).items
         return invitation.mail
 

@@ -146,7 +146,7 @@ class TestReads:
 
 class TestLimits:
     # tests/unit/github/test_transport.py has the ways in which the host asks for it.
-    def test_a_rate_limit_that_ends_in_time_is_waited_for_and_a_longer_one_reported(self, code_host):
+    def test_a_short_rate_limit_is_waited_for_and_a_longer_one_is_reported(self, code_host):
         code_host.stand_in.faults.add(REPOSITORY, Fault(429, {"Retry-After": "2"}), Fault(403, {"Retry-After": "0"}))
         read(code_host.host())
         assert code_host.slept == [2, 1]

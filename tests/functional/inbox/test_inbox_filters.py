@@ -91,7 +91,7 @@ def test_a_page_with_filters_reads_a_bounded_part_and_can_be_empty(acme, now, mo
     assert acme.ids(f"&priority=P0{cursor_of(first)}") == [wanted.item_id]
 
 
-def test_a_filter_of_repositories_reads_only_findings_that_match_otherwise(acme):
+def test_a_repository_filter_reads_only_findings_that_match_the_other_filters(acme):
     repository = acme.connect()
     wanted = acme.find(repository, priority="P0")
     acme.find(repository, priority="P1"), acme.find(priority="P0")

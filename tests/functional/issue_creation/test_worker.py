@@ -48,7 +48,7 @@ class TestDeliveries:
             opening.work()
         assert opening.sqs.letters == opening.host.requests == []
 
-    def test_an_old_message_of_a_former_attempt_finds_the_new_one_settled(self, wanted):
+    def test_a_late_message_of_an_earlier_attempt_creates_no_second_issue(self, wanted):
         (old,) = wanted.sqs.at(QUEUE)
         old.visible_at += 3_600
         issue_attempts.refuse(wanted.attempt, "withdrawn")

@@ -78,14 +78,6 @@ def check_invariants() -> None:
     invariants.check_all(invariants.read_items(table.client, table.name))
 
 
-def all_pages(acme: Organization, path: str, limit: int) -> list[Any]:
-    """Returns what the pages of a list contain, each of which is full but the last one."""
-    target = f"/v1/{path}?organizationId={acme.id}&limit={limit}"
-    pages = [page.data for page in acme.api.pages(target, acme.owner.token)]
-    assert {len(page) for page in pages[:-1]} <= {limit}
-    return [it for page in pages for it in page]
-
-
 @pytest.fixture
 def acme(api, world):
     return Organization(api, world)

@@ -87,7 +87,7 @@ def test_the_outcome_of_an_earlier_or_canceled_email_isnt_recorded(acme):
     assert invitations.find_invitation(InvitationId.stored(invitation_id)) is None
 
 
-def test_only_an_owner_sends_the_invitation_of_an_owner_again_and_nobody_a_canceled_or_void_one(acme):
+def test_only_an_owner_resends_an_owners_invitation_and_a_canceled_or_void_one_is_never_resent(acme):
     admin, for_an_owner, for_a_member = acme.member("admin"), acme.invited(role="owner"), acme.invited("b@example.com")
     assert acme.resend(for_an_owner, by=admin).error["details"] == OWNER_REQUIRED
     assert acme.resend(for_an_owner, by=acme.member()).code == "FORBIDDEN"

@@ -8,26 +8,28 @@ from typing import Any
 import pytest
 
 from controlplane.access import sign_in
+from controlplane.erasure import deletions
 from controlplane.erasure.personal_data import Subject
 from controlplane.feedback import store as feedback
 from controlplane.findings import conversations, inbox
 from controlplane.notify import subscriptions
 from controlplane.organizations import invitees
 from controlplane.organizations import store as organizations
-from controlplane.people import credential_index, sessions, token_families, users
+from controlplane.organizations.store import Account
+from controlplane.people import credential_index, revocations, sessions, token_families, users
+from controlplane.people.credential_index import CredentialItem
 from controlplane.platform.core import tokens
 from controlplane.platform.core.actions import Action
 from controlplane.platform.table import keys
 from controlplane.platform.table.legs import encode_item
 from controlplane.platform.table.table import Put, table
 from ops import accounts, personal_data
-from ops.accounts import remove_profile
 from tests.functional.ops.full_account import ADDRESS, CANARIES, CHALLENGE, DEVICE, EMAIL, NAME, TEXT
 from tests.support.audit_log import all_entries
 from tests.support.calls import Call, Proceed, intercepted
 from tests.support.cleanup import finish_deletions
 from tests.support.each import each
-from tests.support.populated_organization import kinds_containing, populate_organization
+from tests.support.populated_organization import kinds_containing, kinds_of, populate_organization
 from tests.support.table import PREPARED
 from tests.support.world import table_dump
 
@@ -68,7 +70,7 @@ class TestExport:
         for entry in entries:
             assert entry.keys() == {"pk", "sk", "actorId", "at"}
 
-    def test_has_their_own_part_of_a_findings_decisions(self, ops, full_account):
+    def test_contains_only_the_decisions_that_the_person_made_about_a_finding(self, ops, full_account):
         user_id, owner = full_account.user_id, full_account.company.owner.user_id
         for number, by in enumerate((owner, user_id)):
             before = inbox.get_item(full_account.item_id)
@@ -96,7 +98,7 @@ class TestDelete:
         for canary in CANARIES:
             assert canary.lower() not in text
         assert not [item for item in table_dump() if item["pk"]["S"].startswith("MAIL")]
-        assert {_kind(item) for item in full_account.naming()} == {"AUDITLOG", "KEY", "KH", "INBOX"}
+        assert kinds_of(full_account.naming()) == {"AUDITLOG", "KEY", "KH", "INBOX"}
         items = ops("user", "export", full_account.user_id).document["items"]
         assert len([it for it in items if it["kind"] != "rate"]) == len(full_account.naming())
         assert [item for item in table_dump() if part in str(item)] == others
@@ -121,7 +123,7 @@ class TestDelete:
         assert inbox.get_item(full_account.item_id) == replace(
             before, status_reason=None, history=unreasoned, comments=(others,)
         )
-        assert "COMMENTER" not in {_kind(item) for item in full_account.naming()}
+        assert "COMMENTER" not in kinds_of(full_account.naming())
         assert feedback.get_report(reference).fields == report
 
     def test_removes_stored_responses_whose_retries_still_take_effect_once(self, ops, api, world, full_account):
@@ -131,11 +133,6 @@ class TestDelete:
         ops("user", "delete", EMAIL, "--yes")
         assert api.post("/v1/invitations", inviting.owner.token, **request).status == 409
         assert invitees.list_for_address(EMAIL) == []
-
-
-def _kind(item: dict[str, Any]) -> str:
-    pk, sk = item["pk"]["S"], item["sk"]["S"]
-    return (sk if pk.startswith("ORG#") else pk).partition("#")[0]
 
 
 class TestWithOrganizations:
@@ -186,30 +183,30 @@ class TestAddress:
 
 
 def test_user_delete_removes_what_requests_in_flight_leave(full_account, monkeypatch):
-    user_id = full_account.user_id
+    user_id, delete = full_account.user_id, deletions.delete_own_account
 
-    def remove(profile: users.UserItem) -> None:
+    def delete_with_requests_in_flight(account: Account, user_id: str) -> int:
         sessions.create(user_id)
-        remove_profile(profile)
+        ended = delete(account, user_id)
         feedback.submit_report(user_id, {"category": "friction", "message": f"{TEXT}, once more"})
+        return ended
 
-    monkeypatch.setattr(accounts, "remove_profile", remove)
+    monkeypatch.setattr(deletions, "delete_own_account", delete_with_requests_in_flight)
     accounts.delete_account(user_id, users.find_user(user_id))
     assert "canary" not in str(table_dump()).lower()
     assert credential_index.list_credentials(user_id, 1).items == []
-    assert {_kind(item) for item in full_account.naming()} == {"AUDITLOG", "KEY", "KH", "INBOX"}
+    assert kinds_of(full_account.naming()) == {"AUDITLOG", "KEY", "KH", "INBOX"}
 
 
 def test_a_credential_that_appears_during_a_revocation_is_revoked(full_account, monkeypatch):
-    revoke, appearing = accounts._revoke_found, iter([None])
+    revoke, appearing = revocations.revoke_credential, iter([None])
 
-    def revoke_found(user_id: str, *, forget: bool) -> accounts.RevokedCounts:
-        found = revoke(user_id, forget=forget)
+    def revoke_and_sign_in(credential: CredentialItem, reason: str) -> None:
+        revoke(credential, reason)
         for _ in appearing:
-            sessions.create(user_id)
-        return found
+            sessions.create(full_account.user_id)
 
-    monkeypatch.setattr(accounts, "_revoke_found", revoke_found)
+    monkeypatch.setattr(revocations, "revoke_credential", revoke_and_sign_in)
     accounts.revoke_credentials(full_account.user_id)
     assert credential_index.list_credentials(full_account.user_id, 1).items == []
 

@@ -97,12 +97,10 @@ def test_an_audit_is_created_listed_changed_and_deleted(shop, now):
     now.advance(1)
     second = shop.create().data
     assert (second["schedule"], second["ownership"]["dnsValue"] == audit.token) == (None, False)
-    page = shop.call("GET", "?limit=1")
-    assert page.data == [second]
-    assert shop.call("GET", f"?limit=1&cursor={page.body['pagination']['nextCursor']}").data == [created.data]
+    assert shop.call("GET").data == [second, created.data]
     one = f"/{audit.audit_id}"
     now.advance(due() - now.seconds - 1)  # the next run is at the same time in both schedules
-    for schedule in ("daily", "daily", "weekly", None):
+    for schedule in ("daily", "daily", "weekly", None, "daily", None):
         changed = shop.call("PATCH", one, {"schedule": schedule})
         assert (changed.status, changed.data) == (200, {**created.data, "schedule": schedule})
         assert entries("AUDITSCHEDULE") == [audit.audit_id] * bool(schedule)
@@ -167,9 +165,8 @@ def test_a_run_starts_with_its_message_and_is_shown_with_its_report(shop, now, s
     of_finding = {"id": found.id, "kind": found.kind, "title": found.title, "priority": "P1"}
     assert shown["findings"] == [{**of_finding, "vendorId": None, "inboxItemId": None}]
     shop.call("DELETE", f"/{audit.audit_id}")  # its runs are kept
-    page = shop.call("GET", f"{runs}?limit=1")
-    assert [it["runId"] for it in page.data] == [done.run_id]
-    assert shop.call("GET", f"{runs}?cursor={page.body['pagination']['nextCursor']}").data == [started.data]
+    listed = shop.call("GET", runs).data
+    assert ([it["runId"] for it in listed], listed[1]) == ([done.run_id, run_id], started.data)
     kept = shop.call("GET", f"{runs}/{run_id}").status
     now.advance(400 * DAY)
     assert (kept, shop.call("GET", f"{runs}/{run_id}").status, shop.call("GET", runs).data) == (200, 404, [])

@@ -129,7 +129,7 @@ def test_an_unknown_region_is_refused_with_the_names_of_those_that_the_deploymen
         ({"consent": {"trustedOrigins": []}, "organizationId": "OWN"}, ["consent", "trustedOrigins"]),
     ],
 )
-def test_a_body_with_several_lists_of_addresses_is_a_contradiction(fields, path, acme):
+def test_a_body_with_several_lists_of_addresses_is_refused(fields, path, acme):
     own = {"organizationId": acme.id} if "organizationId" in fields else {}
     with nothing_written():
         reply = acme.create(**{**fields, **own})

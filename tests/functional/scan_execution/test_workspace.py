@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from scan_execution.workspace import DEFAULT_LIMITS, ArchiveInvalid, ArchiveTooLarge, Cut, Limits, Unpacked, unpack
+from scan_execution import workspace
+from scan_execution.workspace import DEFAULT_LIMITS, ArchiveInvalid, ArchiveTooLarge, Cut, Limits, Unpacked
 from tests.support.code_host import archive
 from tests.support.each import each
 
@@ -42,6 +43,13 @@ def member(name: str, kind: bytes = tarfile.REGTYPE, content: bytes = b"", link:
 
 def image(path: str, size: int) -> str | None:
     return "image" if path.endswith("png") else None
+
+
+def unpack(pieces: Iterator[bytes], folder: Path, **options: Any) -> Unpacked:
+    """Unpacks every file, unless the options say otherwise."""
+    return workspace.unpack(
+        pieces, folder, **{"reason_to_skip": lambda *_: None, "leave_out": lambda *_: None} | options
+    )
 
 
 def skipped_alone(content: bytes, folder: Path, reason: str, limits: Limits = DEFAULT_LIMITS) -> None:

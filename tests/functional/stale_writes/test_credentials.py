@@ -1,4 +1,4 @@
-"""Writes about API keys, tokens, devices, and repeated requests."""
+"""Writes about API keys, and repeated requests."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -9,21 +9,10 @@ import pytest
 from controlplane.api_keys import changes as key_changes
 from controlplane.api_keys import store as api_keys
 from controlplane.api_keys.items import ApiKeyItem
-from controlplane.billing import store as billing
-from controlplane.organizations import store as organizations
-from controlplane.people import device
 from controlplane.platform.table import idempotency, keys
-from controlplane.platform.table.retry import WriteConflict
 from controlplane.platform.table.table import ConditionFailed, LegFailed
-from tests.functional.device_auth.devices import get_request, request_code
 from tests.functional.stale_writes.cases import Act, Case, Make, check_refused, sets, transacts, updates
-from tests.support.api import Api
 from tests.support.world import World
-
-
-def _device(_: World) -> Case:
-    request = get_request(request_code(Api()).device_code)
-    return lambda: device.note_poll(request), sets(request.key, status="denied"), WriteConflict
 
 
 def _api_key(world: World, earlier: Callable[[ApiKeyItem, str], Any]) -> Case:
@@ -37,16 +26,6 @@ def _api_key(world: World, earlier: Callable[[ApiKeyItem, str], Any]) -> Case:
 
 def _rename(key: ApiKeyItem, owner: str) -> ApiKeyItem:
     return key_changes.update_key(key.key_id, lambda it: replace(it, name="other"), admin_id=owner)
-
-
-def _new_api_key(world: World) -> Case:
-    company = world.company()
-    read = organizations.get_organization(company.organization_id)
-    return (
-        lambda: api_keys.create_key(read.organization_id, "deploy", company.owner.user_id, "test", known=read),
-        lambda: billing.change_plan(read.organization_id, "free"),
-        api_keys.PlanHasNoApiAccess,
-    )
 
 
 def _idempotent(
@@ -71,15 +50,12 @@ def _abandonment(key: keys.Key) -> Act:
 
 
 CASES: dict[str, Make] = {
-    "device request that was denied": _device,
     "API key that was changed": lambda it: _api_key(it, _rename),
     "API key that was deleted": lambda it: _api_key(
         it, lambda key, owner: key_changes.delete_key(key.key_id, admin_id=owner)
     ),
-    "API key on a former plan": _new_api_key,
     "effect of a request that another attempt makes": lambda _: _idempotent(_effect, error=LegFailed),
     "answer to a request that another attempt makes": lambda _: _idempotent(_answer),
-    "abandoned request that another attempt makes": lambda _: _idempotent(_abandonment),
     "abandoned request that took effect": lambda _: _idempotent(_abandonment, "effective"),
 }
 

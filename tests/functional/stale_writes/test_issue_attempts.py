@@ -117,7 +117,6 @@ CASES: dict[str, Make] = {
     "attempt of a former admin": _new(lambda it: sets(it.membership, role="member")(), issue_attempts.RoleLost),
     "attempt in an unlinked repository": _new(Finding.unlink, issue_attempts.RepositoryUnlinked),
     "attempt at a deleted finding": _new(lambda it: deletes(it.key)(), inbox.UnknownItem),
-    "attempt at a finding with an issue": _new(Finding.complete, issue_attempts.IssueExists),
     "second attempt": _new(Finding.begin, Refused, lambda it: happens(lambda: it.begin()[1])),
     "second issue": _new(Finding.complete, issue_attempts.IssueExists, lambda it: lambda: it.complete(issue=OTHER)),
     "former attempt that is sent": _read(_send, _begin_again),

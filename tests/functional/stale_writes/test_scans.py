@@ -18,7 +18,7 @@ from controlplane.platform.table import keys, leases
 from controlplane.platform.table.leases import Lease, LeaseLost
 from controlplane.platform.table.table import Check, LegFailed, Put, table
 from controlplane.scans import execution, failures, history, queue, reads, requests, unlocks
-from controlplane.scans.items import STAGES, Cause, Failure, QueuedScan, RequestItem, ScanItem
+from controlplane.scans.items import STAGES, Cause, Failure, RequestItem, ScanItem
 from tests.functional.stale_writes.cases import (
     ORGANIZATION,
     Act,
@@ -95,13 +95,6 @@ def _request(world: World, gone: Callable[[RepositoryItem], keys.Key], error: ty
     """Requests a scan of what another request deletes."""
     repository = world.connected_repository(world.company())
     return lambda: make_request(repository), deletes(gone(repository)), error
-
-
-def _queued(_: World) -> Case:
-    queued = QueuedScan.of(PULL_REQUEST.repository_id, PULL_REQUEST.project_id, Cause("push"))
-    queue.enqueue(queued)
-    newer = replace(queued, queued_at="2026-03-04T05:06:08.000Z")
-    return transacts(queued=queued.taken_leg()), lambda: queue.enqueue(newer), LegFailed
 
 
 def _found_again(world: World) -> Case:
@@ -200,7 +193,6 @@ CASES: dict[str, Make] = {
         it, lambda repository: keys.project(*repository.links[0].project_id.location), ProjectGone
     ),
     "scan of a disconnected repository": lambda it: _request(it, lambda repository: repository.key, UnknownRepository),
-    "queued scan that a newer one replaced": _queued,
     "late finding that is found again": _found_again,
     "scan that was unlocked": lambda it: _unlocked(it, access="full"),
     "scan with another price": lambda it: _unlocked(it, unlockCredits=51),

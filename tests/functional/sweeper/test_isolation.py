@@ -76,7 +76,7 @@ class TestABadEntry:
             waiting(number)
             assert sweep() == {**NOTHING, "ResentMessages": 1}
         assert sent(sqs) == [1, 2, 3]
-        assert len(table.query(keys.outbox_pk(0)).items) == 1
+        assert len(table.query(keys.OUTBOX_PKS[0]).items) == 1
 
     def test_of_any_step_stops_no_other_entry(self, sweep, company, sqs, now):
         """Each step has an entry without any attributes before its valid entries."""
@@ -190,11 +190,11 @@ class TestTime:
 
 def test_an_unreadable_partition_hides_no_other_and_its_error_is_raised(sweep, sqs):
     waiting(0)
-    waiting(1, shard=shards.OUTBOX - 1)
+    waiting(1, shard=shards.ENTRIES - 1)
 
     def throttled(call: Any, proceed: Callable[[], Any]) -> Any:
         values = call.parameters.get("ExpressionAttributeValues", {})
-        if call.operation == "Query" and values[":pk"]["S"] in {keys.outbox_pk(0), "PK#a", "PK#b"}:
+        if call.operation == "Query" and values[":pk"]["S"] in {keys.OUTBOX_PKS[0], "PK#a", "PK#b"}:
             raise ServiceError("Query", f"of {values[':pk']['S']}")
         return proceed()
 

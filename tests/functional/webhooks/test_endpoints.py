@@ -10,6 +10,7 @@ import pytest
 from controlplane.notify import webhooks
 from controlplane.platform.core import clock, keyring
 from controlplane.platform.core.settings import settings
+from openassent import webhooks as sdk
 from tests.support.each import each
 from tests.support.endpoints import SECRET, URL, documented_verify, endpoint
 from tests.support.guides import text_of
@@ -109,8 +110,7 @@ def test_deliveries_are_listed_and_replayed(send, create, line, now):
         line.happen()
         now.advance(1)
     line.work()
-    page = send("GET", f"{path}/deliveries?limit=2")
-    first = page.data[0]
+    (first, *_) = listed = send("GET", f"{path}/deliveries").data
     latest = {"at": "2026-03-04T05:06:10.000Z", "responseStatus": 500, "error": "status"}
     assert first == {
         "eventId": first["eventId"],
@@ -123,11 +123,8 @@ def test_deliveries_are_listed_and_replayed(send, create, line, now):
     }
     read = send("GET", path).data
     assert (read["failingSince"], read["disabledAt"]) == ("2026-03-04T05:06:10.000Z", None)
-    cursor = f"cursor={page.body['pagination']['nextCursor']}"
-    rest = send("GET", f"{path}/deliveries?limit=2&{cursor}")
-    ids = [it["eventId"] for it in (*page.data, *rest.data)]
+    ids = [it["eventId"] for it in listed]
     assert (len(ids), ids) == (3, sorted(ids, reverse=True))
-    assert send("GET", f"/{create().data['id']}/deliveries?{cursor}").code == "INVALID_PAYLOAD"
     line.receiver.answer = 200
     replay = f"{path}/deliveries/{ids[0]}/replay"
     replayed = send("POST", replay)
@@ -169,6 +166,7 @@ def test_the_documented_code_verifies_a_delivery_and_nothing_else(line, company,
     ((url, body, headers),) = line.receiver.requests
     (delivery,) = line.deliveries(webhook)
     assert (url, verify(SECRET, headers, body, clock.now())) == (URL, delivery.event_id)
+    assert sdk.verify(body, headers, SECRET, now=clock.now()).id == delivery.event_id
     for secret, wrong, seconds, reason in (
         (SECRET, body + b" ", 0, "signature"),
         (SECRET, body.replace(b"open", b"shut"), 0, "signature"),
@@ -194,6 +192,7 @@ def test_a_rotated_secret_signs_together_with_the_old_one_for_a_day(line, compan
         line.tell()
         _, body, headers = line.receiver.requests[-1]
         verify(new, headers, body, clock.now())
+        assert sdk.verify(body, headers, new, now=clock.now())
         if old_is_valid:
             verify(SECRET, headers, body, clock.now())
         else:

@@ -7,7 +7,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
-from controlplane.code_host.github import client, connecting
+from controlplane.code_host.github import app_pages, client, connecting
 from controlplane.code_host.github.app_auth import Quotas
 from controlplane.code_host.github.connecting import GrantedRepository, Person
 from controlplane.code_host.github.errors import (
@@ -79,7 +79,7 @@ class TestComments:
         assert reviews(lists).find_comment(*DEMO, 2, "<!-- other -->") is None
 
     @each(("status", "error"), [(404, RepositoryGone), (403, AccessLost), (422, Refused)])
-    def test_a_comment_that_is_refused_is_an_error(self, status, error):
+    def test_a_refused_comment_raises_an_error(self, status, error):
         host = reviews(Lists([], status=status))
         for write in (host.create_comment, host.update_comment):
             with pytest.raises(error):
@@ -128,7 +128,7 @@ class TestGranted:
         assert [it.hosted_id for it in self.granted(lists, monkeypatch)] == [*range(count)]
         assert lists.asked == max(1, ceil(count / 100))
 
-    def test_a_list_that_is_shorter_than_its_total_ends(self, monkeypatch):
+    def test_paging_ends_if_a_list_is_shorter_than_its_total(self, monkeypatch):
         assert self.granted(Lists([], content={"repositories": [], "total_count": 1}), monkeypatch) == []
 
     @each(
@@ -169,15 +169,16 @@ CONFIGURED = {
 
 
 def configure(monkeypatch: pytest.MonkeyPatch, **variables: str | None) -> None:
-    monkeypatch.setattr(connecting, "settings", settings.model_copy(update=CONFIGURED | variables))
+    for module in (app_pages, connecting):
+        monkeypatch.setattr(module, "settings", settings.model_copy(update=CONFIGURED | variables))
 
 
 @each("missing", [*CONFIGURED])
 def test_people_connect_repositories_once_everything_is_configured(missing, monkeypatch):
     configure(monkeypatch)
-    assert connecting.is_configured()
+    assert app_pages.is_configured()
     configure(monkeypatch, **{missing: None})
-    assert not connecting.is_configured()
+    assert not app_pages.is_configured()
 
 
 def person(*answers: Response) -> tuple[Person, list[str]]:
@@ -265,7 +266,7 @@ def test_without_the_apps_client_id_no_code_is_sent(monkeypatch):
 )
 def test_the_app_is_installed_on_the_code_hosts_own_pages(api_url, page, monkeypatch):
     configure(monkeypatch, github_api_url=api_url)
-    assert connecting.installation_url("x") == page
+    assert app_pages.installation_url("x") == page
 
 
 def _granted(**described: Any) -> list[GrantedRepository]:
@@ -283,6 +284,6 @@ def _granted(**described: Any) -> list[GrantedRepository]:
 
 
 @each("described", [{"archived": True}, {"permissions": {"push": False}}, {"permissions": {}}])
-def test_a_repository_that_cant_be_written_to_is_not_granted(described):
+def test_a_repository_without_write_access_is_not_granted(described):
     assert _granted(private=True)
     assert _granted(private=True, **described) == []

@@ -154,7 +154,7 @@ class TestLimits:
             ({"X-RateLimit-Remaining": "0"}, 60),
         ],
     )
-    def test_a_rate_limit_ends_when_the_host_says_by_its_clock_if_it_tells_it(self, headers, seconds):
+    def test_a_rate_limit_ends_at_the_hosts_time_by_the_hosts_clock_if_known(self, headers, seconds):
         assert [seconds_to_wait(Response(status, headers, None)) for status in (403, 429)] == [seconds] * 2
 
     def test_a_limit_of_unknown_length_takes_a_minute_and_is_not_inferred_from_any_refusal(self):

@@ -41,7 +41,7 @@ def listed_keys() -> Iterator[str]:
     """Yields each key, or part of one, for arguments that are named like the parameters."""
     for name, made in inspect.getmembers(keys, inspect.isfunction):
         parameters = inspect.signature(made).parameters.values()
-        if {it.annotation for it in parameters} <= {str, str | None, int} and name != "shard_of":
+        if {it.annotation for it in parameters} <= {str, str | None, int} and name not in {"shard_of", "partition_of"}:
             key = made(*(7 if it.annotation is int else f"<{it.name}>" for it in parameters))
             if isinstance(key, str | Key):
                 yield f"keys.{name}: {key if isinstance(key, str) else ' '.join(key)}"

@@ -140,5 +140,5 @@ def _token_url(metadata: AuthorizationServerMetadata | None) -> str:
 
 def _endpoint(url: str) -> str:
     if not is_web_address(url):
-        raise MalformedResponse("The service names an address for signing in that isn't one.")
+        raise MalformedResponse("The service's address for signing in is malformed.")
     return url

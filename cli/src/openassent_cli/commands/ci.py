@@ -156,7 +156,7 @@ def _target() -> str | None:
 def _remote(repo: str | None, timeout: int) -> Outcome:
     wanted = repo or git.remote_name(Path())
     if wanted is None:
-        raise Problem("The remote `origin` doesn't tell the repository.", "Give --repo owner/name.", Exit.USAGE)
+        raise Problem("The remote `origin` doesn't name a repository.", "Give --repo owner/name.", Exit.USAGE)
     commit = git.commit(Path(), of_merge=_target() is not None)
     with invocation().client() as client, ScanProgress() as progress:
         found = repository_id(client, wanted)

@@ -75,7 +75,7 @@ def _show(folder: "EditedFolder", diff: str, *, applied: bool) -> None:
         if folder.files:
             note(f"Change {files} with --apply, or pipe the diff to `git apply`.")
     for reported in folder.fixed:
-        note(f"Fixed: {_line(reported)}. {_advice(reported)}")
+        note(f"{'Fixed' if applied else 'Would fix'}: {_line(reported)}. {_advice(reported)}")
     for reported, reason in folder.refused:
         note(f"Not fixed, because {reason}: {_line(reported)}.")
     for reported in folder.by_hand:
@@ -95,7 +95,7 @@ def _print_diff(diff: str) -> None:
 
 
 def _advice(reported: "ReportedFinding") -> str:
-    """Returns what the fix does, and what it needs."""
+    """Returns the description of the fix, with the packages that it needs."""
     if reported.fix is None:
         return reported.finding.remediation
     needs = f" It needs {', '.join(reported.fix.packages)}." if reported.fix.packages else ""

@@ -54,7 +54,7 @@ def link(
     root: Root = None,
     pull_requests: PullRequests = None,
     pushes: Pushes = None,
-    schedule: Annotated[Schedule | None, typer.Option(help="How often to scan in any case.")] = None,
+    schedule: Annotated[Schedule | None, typer.Option(help="Also scan it: daily, weekly, or off.")] = None,
     dry_run: DryRun = False,
 ) -> None:
     """Link a repository to a project, or change the link."""

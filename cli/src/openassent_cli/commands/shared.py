@@ -18,7 +18,7 @@ DryRun = Annotated[bool, typer.Option("--dry-run", help="Check the change, but d
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Don't ask.")]
 
 Excluded = Annotated[
-    list[str] | None, typer.Option("--exclude", metavar="GLOB", help="Leave out these files. Can be given repeatedly.")
+    list[str] | None, typer.Option("--exclude", metavar="GLOB", help="Leave out these files. Can be repeated.")
 ]
 Included = Annotated[
     list[str] | None,
@@ -29,7 +29,7 @@ Included = Annotated[
     ),
 ]
 OnlyRules = Annotated[
-    list[str] | None, typer.Option("--rule", metavar="ID", help="Only findings of this rule. Can be given repeatedly.")
+    list[str] | None, typer.Option("--rule", metavar="ID", help="Only findings of this rule. Can be repeated.")
 ]
 
 DEFAULT_LIMIT = 50

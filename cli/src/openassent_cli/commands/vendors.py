@@ -22,7 +22,7 @@ class TableFormat(StrEnum):
     JSON = "json"
 
 
-Format = Annotated[TableFormat, typer.Option("--format", help="The format of the table.")]
+Format = Annotated[TableFormat, typer.Option("--format", help="html, markdown, or json.")]
 
 
 @app.add("list")
@@ -46,7 +46,7 @@ def list_vendors(project: Name, limit: Limit = DEFAULT_LIMIT) -> None:
 
 @app.add("table")
 def table(project: Name, form: Format = TableFormat.MARKDOWN) -> None:
-    """Print the approved vendors with their cookies, as a table for the project's privacy page."""
+    """Print the privacy table: the approved vendors with their cookies."""
     with invocation().client() as client:
         found = client.vendors.privacy_table(project_id(client, project))
     if invocation().json or form is TableFormat.JSON:
@@ -65,13 +65,16 @@ def table(project: Name, form: Format = TableFormat.MARKDOWN) -> None:
 
 @app.add("approve")
 def approve(project: Name, vendor: Vendor, dry_run: DryRun = False) -> None:
-    """Approve a vendor: the project may use it, once visitors have consented."""
+    """Approve a vendor that the project may use after consent."""
     _decide(project, vendor, "approve", "Approved", dry_run=dry_run)
 
 
 @app.add("ignore")
 def ignore(project: Name, vendor: Vendor, dry_run: DryRun = False) -> None:
-    """Ignore a vendor: the next scan resolves open code findings about loading only ignored vendors."""
+    """Ignore a vendor: the next scan resolves findings about it.
+
+    These are the open findings about loading it in code, unless they involve a vendor that isn't ignored.
+    """
     _decide(project, vendor, "ignore", "Ignored", dry_run=dry_run)
 
 

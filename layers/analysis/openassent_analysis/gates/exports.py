@@ -25,6 +25,7 @@ _MAX_FUNCTION: Final = 2_000
 _READS: Final = re.compile(r"document\.cookie(?!\s{0,9}=[^=])|getItem\(|[cC]ookies?\.get\(")
 _CONSTANT: Final = re.compile(r"(?<![\w$.\"'`])[A-Z][A-Z0-9_]{2,60}(?![\w$])")
 _DEFAULTS: Final[Config] = {"rule": {"kind": "export_statement", "regex": r"^export\s+default\b"}}
+_JSX: Final = frozenset({"jsx_element", "jsx_self_closing_element", "jsx_fragment"})
 _ASSIGNED: Final = resource("queries")["assigned_exports"]
 
 
@@ -134,14 +135,21 @@ def _implied_by_function(reader: Reader, place: Place, depth: int) -> Implied:
     implied = _choice(reader, block, function)
     if implied.given or implied.providers:
         return implied
-    if _looks_for_key(reader, function):
+    returned = returns_of(function)
+    is_component = any(_shown(value).kind() in _JSX for value in returned)
+    if not is_component and _looks_for_key(reader, function):
         return Implied(given=True)
     shown = markup.children_of(reader, block, function)
     if shown.given or shown.providers:
         return shown
-    objects = [value for value in returns_of(function) if value.kind() in {"object", "array"}]
+    objects = [value for value in returned if value.kind() in {"object", "array"}]
     found = _first(_implied_by_value(reader, Place(block, value), depth + 1) for value in objects)
     return found if found != NOTHING else _implied_by_parameters(reader, place)
+
+
+def _shown(value: SgNode) -> SgNode:
+    """Returns what an expression in parentheses contains."""
+    return value.child(1) or value if value.kind() == "parenthesized_expression" else value
 
 
 def _looks_for_key(reader: Reader, function: SgNode) -> bool:

@@ -17,6 +17,9 @@ _KEPT: Final = "template"
 _ATTRIBUTES: Final = re.compile(
     r"<template(?:\s++(?:id|class|data-[\w-]{1,60})(?:\s*+=\s*+(?:\"[^\"]*\"|'[^']*'|[\w-]+))?+)*+\s*+>", re.IGNORECASE
 )
+# Code that shows a template, unless it waits for a press.
+_SHOWN: Final = re.compile(r"\.content\.cloneNode\(|\bimportNode\(")
+_PRESSED: Final = re.compile(r"click|submit|pointer(?:down|up)|press", re.IGNORECASE)
 # Files of components, whose own template it is.
 _COMPONENTS: Final = (".vue", ".svelte")
 _TAG: Final = re.compile(r"<([a-zA-Z][\w-]*)")
@@ -66,6 +69,8 @@ def _is_kept(source: Source, node: SgNode) -> bool:
         if "-" in name:
             return False  # a custom element renders its template
         found |= name == _KEPT and opening is not None and _ATTRIBUTES.fullmatch(opening.text()[:_LONGEST]) is not None
+    if source.first(_SHOWN) and not source.first(_PRESSED):
+        return False
     return found and not source.path.endswith(_COMPONENTS)
 
 

@@ -11,7 +11,7 @@ from openassent_analysis.blocks import Block
 from openassent_analysis.gates import words
 from openassent_analysis.gates.context import GIVEN, NOTHING, Implied, Meaning, Reader, both, either_of, negated
 from openassent_analysis.gates.origins import imported, in_project
-from openassent_analysis.reading import pattern_of, resource
+from openassent_analysis.reading import alternatives, pattern_of, resource
 from openassent_analysis.statements import FUNCTIONS
 
 TAGS: Final = frozenset({"start_tag", "self_closing_tag", "jsx_self_closing_element", "jsx_opening_element"})
@@ -19,7 +19,8 @@ ELEMENTS: Final = frozenset({"jsx_element", "element", "script_element"})
 # Types that the browser runs. It ignores a script of any other type until a consent tool changes the type.
 _TYPE: Final = re.compile(r"""(?<![\w-])type\s{0,9}=\s{0,9}\{?["'`]?([\w/+.-]+)""", re.IGNORECASE)
 _RUNS: Final = re.compile(
-    r"(?:[\w-]+-)?(?:text|application)/(?:x-)?(?:java|ecma|type|coffee|live)script(?:1\.\d)?|(?:[\w-]+-)?module|text/babel|text/jsx|text/partytown|partytown|javascript|text/css|image/.*|js|text/js",
+    r"(?:[\w-]+-)?(?:text|application)/(?:x-)?(?:java|ecma|type|coffee|live)script(?:1\.\d)?|(?:[\w-]+-)?module|text/babel|text/jsx|text/partytown|partytown|javascript|text/css|image/.*|js|text/js"
+    rf"|{alternatives(resource('frameworks')['started_later'])}",
     re.IGNORECASE,
 )
 _TYPE_CHOSEN: Final = re.compile(r"""(?<![\w-]):?type\s{0,9}=\s{0,9}[^>]{0,200}?text/plain""", re.IGNORECASE)
@@ -54,11 +55,11 @@ _IS_OPEN: Final = re.compile(r"(?:is|modal)?_?(?:open|opened|show|shown|visible|
 _CONSENT: Final = pattern_of(resource("consent-words")["component"], re.IGNORECASE)
 
 
-def tag_waits(tag: SgNode) -> bool:
+def tag_waits(reader: Reader, tag: SgNode) -> bool:
     """Returns whether a tag's attributes keep it from running or loading until a consent tool activates it."""
     text = tag.text()[:3000]
     kind = _TYPE.search(text)
-    if _SCRIPT.match(text) and (_TYPE_CHOSEN.search(text) or (kind and not _RUNS.fullmatch(kind[1]))):
+    if _SCRIPT.match(text) and (_TYPE_CHOSEN.search(text) or (kind and not _runs(reader, kind[1]))):
         return True
     if kind and kind[1].lower() == "text/plain":
         return True
@@ -70,6 +71,12 @@ def tag_waits(tag: SgNode) -> bool:
     )
 
 
+def _runs(reader: Reader, written: str) -> bool:
+    """Returns whether the browser runs a script of a type, or of the types that a name of the file has."""
+    values = [it.value.text() for it in reader.index.declarations.get(written, ()) if it.value is not None]
+    return bool(_RUNS.fullmatch(written)) or any("/" in it and "text/plain" not in it for it in values)
+
+
 def tag_name(tag: SgNode) -> str:
     found = _TAG_NAME.match(tag.text()[:200])
     return found[1] if found else ""
@@ -77,7 +84,7 @@ def tag_name(tag: SgNode) -> str:
 
 def implied_by_tag(reader: Reader, block: Block, tag: SgNode) -> Implied:
     """Returns the gate implied by showing an element with this tag, or its content."""
-    if tag_waits(tag):
+    if tag_waits(reader, tag):
         return GIVEN
     implied = _implied_by_component(reader, block, tag_name(tag))
     if tag.kind() in _JSX and _OPENS.search(tag_name(tag)):

@@ -135,8 +135,8 @@ def _implied_by_element(reader: Reader, block: Block, element: SgNode, child: Sg
     return markup.implied_by_tag(reader, block, tag) if tag is not None and tag != child else NOTHING
 
 
-def _implied_by_tag(_: Reader, __: Block, tag: SgNode, ___: SgNode) -> Implied:
-    return GIVEN if markup.tag_waits(tag) else NOTHING
+def _implied_by_tag(reader: Reader, _: Block, tag: SgNode, __: SgNode) -> Implied:
+    return GIVEN if markup.tag_waits(reader, tag) else NOTHING
 
 
 def _implied_by_decorator(_: Reader, __: Block, definition: SgNode, ___: SgNode) -> Implied:

@@ -27,6 +27,8 @@ from openassent_analysis.sandbox.child import Configuration
 from openassent_analysis.sandbox.process import WALL, Bounds, Child, Ended, SandboxUnavailable, Task
 
 _logger = logging.getLogger(__name__)
+# Without it, Python writes the warnings of a program that configures no logging to stderr.
+_logger.addHandler(logging.NullHandler())
 _ENTRY: Final = "openassent_analysis.sandbox.child:start_analysis"
 # Packages that the child imports, except for the standard library.
 _PACKAGES: Final = ("openassent_analysis", "ast_grep_py", "yaml")

@@ -11,6 +11,8 @@ _NAMES: Final = (
     r"(?:v-if|v-else-if|v-else|(?:data-)?th[:-](?:if|unless)|\*ngIf|(?:data-)?ng-if|x-if|:if|n:if|py:if|data-sly-test)"
 )
 _ANY: Final = re.compile(rf"\s{_NAMES}\b")
+# Each name contains one of these. Looking for them first is much faster than searching for the names.
+_MARKS: Final = ("-if", ":if", "*ngIf", "-else", "-unless", ":unless", "-sly-test")
 _TAG: Final = re.compile(r"<(/?)([a-zA-Z][\w:.-]*+)((?:[^<>\"']|\"[^\"]{0,500}+\"|'[^']{0,500}+'){0,800}+)>")
 _CONDITION: Final = re.compile(
     rf"""(?<!\S)({_NAMES})(?:\s*+=\s*+(?:"([^"]{{0,500}}+)"|'([^']{{0,500}}+)'|\{{([^}}]{{0,300}}+)\}}))?"""
@@ -23,7 +25,7 @@ _MAX_OPEN: Final = 500
 
 def read_attributes(markup: Markup) -> None:
     text = markup.text
-    if not _ANY.search(text):
+    if not any(mark in text for mark in _MARKS) or not _ANY.search(text):
         return
     # Open elements: name, offset, and tests.
     opened: list[tuple[str, int, list[Test]]] = []

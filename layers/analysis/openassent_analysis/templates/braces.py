@@ -6,18 +6,19 @@ import re
 from functools import cached_property
 from typing import Final
 
-from openassent_analysis.templates.scriptlets import HELPER_MARKS, NAMED_HELPER, written_by
-from openassent_analysis.templates.taking import NEAR, Reader
+from openassent_analysis.templates.brackets import NEAR
+from openassent_analysis.templates.scriptlets import HELPER, HELPER_MARKS, NAMED_HELPER, written_by
+from openassent_analysis.templates.taking import Reader
 
 _WORD: Final = re.compile(r"[\s~+-]*+([A-Za-z_]\w*+)?")
 _LINE: Final = re.compile(r"(?:\n|\bliquid\b)[ \t]*+([a-z]\w*+)([^\n]*+)")
 _ELSE: Final = re.compile(r"\s*+else\b\s*+(if\b|with\b|unless\b)?")
 _SCRIPT_TAG: Final = re.compile(r"""["']((?:https?:)?//[^"'\s<>]{4,300}+)["']\s*+\|\s*+script_tag""")
 # Hugo's own partial that writes a script with an address, or with the variable that has it: partial "script.html".
-_PARTIAL: Final = re.compile(r"""\bpartial(?:Cached)?+\s++["`][\w/.-]{0,80}?script[\w.-]{0,40}["`]""", re.IGNORECASE)
-_GIVEN: Final = re.compile(r"""["`](?P<address>(?:https?:)?//[^"`\s<>]{4,300}+)["`]|\$(?P<name>\w{1,60}+)""")
-_NAMED: Final = re.compile(
-    r"""\$(?P<name>\w{1,60}+)\s{0,4}:?=\s{0,4}(?:printf\s{1,4})?["`](?P<address>(?:https?:)?//[^"`\s<>]{4,300}+)["`]"""
+# Also the answer of a service for oEmbed, whose markup has one.
+_PARTIAL: Final = re.compile(
+    r"""\bpartial(?:Cached)?+\s++["`][\w/.-]{0,80}?script[\w.-]{0,40}["`]|\b(?P<fetches>resources\.GetRemote)\b""",
+    re.IGNORECASE,
 )
 # Hugo's built-in templates, and the vendors that they load.
 _HUGO: Final = re.compile(
@@ -112,27 +113,18 @@ class Braces(Reader):
             return self._insert_script(start, end, address) if address else self._take(start, end)
         if load := _SCRIPT_TAG.search(inner):
             return self._insert_script(start, end, load[1])
-        if self._has_helper and (helper := NAMED_HELPER.search(inner)):
-            return self._insert(start, end, written_by(helper[0]))
-        if _PARTIAL.search(inner) and (given := self._given(inner)):
-            return self._insert_script(start, end, given)
+        if self._has_helper and (helper := HELPER.search(inner)) and (written := self._written(helper)):
+            return self._insert(start, end, written)
+        partial = _PARTIAL.search(inner)
+        scripts = self._markup.variables.scripts_in(inner) if partial else ""
+        if scripts and partial and (not partial["fetches"] or "oembed" in scripts):
+            return self._insert(start, end, scripts)
         shows = not self._section(start, end, inner) and not self._branch(start, end, inner)
         return self._take(start, end, shows=shows)
 
     @cached_property
     def _has_helper(self) -> bool:
         return any(mark in self._text for mark in HELPER_MARKS)
-
-    def _given(self, inner: str) -> str | None:
-        """Returns the first address in an expression of Hugo's, also by the name of a variable."""
-        for given in _GIVEN.finditer(inner):
-            if address := given["address"] or self._named.get(given["name"]):
-                return address
-        return None
-
-    @cached_property
-    def _named(self) -> dict[str, str]:
-        return {it["name"]: it["address"] for it in _NAMED.finditer(self._text)}
 
     def _section(self, start: int, end: int, inner: str) -> bool:
         """Reads `{{#name}}`, `{{^name}}`, and `{{/name}}`. Returns False if it is something else."""

@@ -6,27 +6,24 @@ import re
 from functools import cached_property
 from typing import Final
 
+from openassent_analysis.reading import alternatives, resource
+from openassent_analysis.templates.brackets import after_blanks, closing_bracket
 from openassent_analysis.templates.markup import Markup
 from openassent_analysis.templates.scriptlets import NAMED_HELPER, written_by
 
-_ENQUEUE: Final = re.compile(
-    r"""\s{0,99}+\(\s{0,99}+["'][^"'\n]{0,100}+["']\s*+,\s*+(?:\w{1,40}\(\s*+)?"""
-    r"""(?:["'](?P<address>(?:https?:)?//[^"'\s<>]{4,300}+)["']|(?P<variable>\$\w{1,60}+)\s*+[,).])"""
-)
-# The address that a variable has, and an element of Drupal's among its attributes.
-_GIVEN: Final = re.compile(r"""(\$\w{1,60}+)\s{0,9}=\s{0,9}["']((?:https?:)?//[^"'\s<>]{4,300})["']""")
-_ATTRIBUTE: Final = re.compile(
-    r"""[^;]{0,300}?["']src["']\s{0,9}=>\s{0,9}["'](?P<address>(?:https?:)?//[^"'\s<>]{4,300})["']"""
-)
+# The address of an element of Drupal's among its attributes, and the code of an inline script.
+_ATTRIBUTE: Final = re.compile(r"""[^;]{0,300}?["']src["']\s{0,9}=>(?P<address>[^;\n]{4,300})""")
+_INLINE: Final = re.compile(r"""[^;]{0,300}?["']#value["']\s{0,9}=>(?=\s{0,20}["'])""")
 # What comes before the code of wp_add_inline_script.
 _HANDLE: Final = re.compile(r"""\s{0,99}+\(\s{0,99}+["'][^"'\n]{0,100}+["']\s*+,""")
-# Functions and methods of PHP that add a script to the page: Drupal's, Joomla's, Yii's, CakePHP's, Zend's.
-_ADDS: Final = re.compile(r"""\s{0,99}+\(\s{0,99}+["'](?P<address>(?:https?:)?//[^"'\s<>]{4,300}+)["']""")
+# An address that printf takes from its arguments.
+_FORMAT: Final = re.compile(r"""\ssrc\s?=\s?["']?%(?:\d\$)?s""")
+_REST: Final = re.compile(r"[^;]{0,500}")
 _SHOWS: Final = re.compile(r"<\?(?:php)?+\s++(?:echo|print|e|_e|esc_\w++|bloginfo|the_\w++)\b")
 _WRITES: Final = re.compile(r"<(?:script|iframe|noscript|img)\b", re.IGNORECASE)
 _LOADS: Final = re.compile(
-    r"<(?:script|iframe|noscript|img|link)\b|(?:enqueue|register|inline)_script|_add_js\b"
-    r"|->(?:add|append|prepend|register|script)|::script|captcha|ScriptTagJsApi|\#tag",
+    r"<(?:script|iframe|noscript|img|link)\b|(?:enqueue|register|inline)_script|_script_tag\b|_add_js\b"
+    r"|->(?:add|append|prepend|register|script|js\b)|::(?:java)?script|captcha|ScriptTagJsApi|\#tag",
     re.IGNORECASE,
 )
 
@@ -37,13 +34,12 @@ def shows(text: str, start: int, end: int) -> bool:
 
 
 _TOKEN: Final = re.compile(
-    r"""(?P<attached>["']\#tag["']\s{0,9}=>\s{0,9}["']script["'])"""
+    r"""["']\#tag["']\s{0,9}=>\s{0,9}["'](?P<attached>script|iframe)["']"""
     r"""|/\*|//|\#|["'`]|[(){};:]|<<<[ \t]*+["']?+(?P<heredoc>\w++)"""
     r"""|(?<![\w$>@.])(?P<word>if|elseif|else|endif|endforeach|endfor|endwhile|endswitch|foreach|for|while|switch|return|exit|die"""
-    r"""|wp_(?:(?:enqueue|register|add_inline)_script|die))\b"""
+    r"""|wp_(?:(?:enqueue|register|add_inline)_script|(?:print|get)_(?:inline_)?script_tag|die))\b"""
     r"""|\bfunction\s++&?+(?P<function>[A-Za-z_]\w*+)(?=\s{0,9}\()"""
-    r"""|(?P<adds>(?<![\w$>])(?:drupal|backdrop)_add_js|(?:(?<=->)|(?<=::))(?:addScript|add_js|addJ[sS]|registerJsFile|registerScriptFile"""
-    r"""|appendFile|prependFile|script))(?=\s{0,4}\(\s{0,20}["'](?:https?:)?//)"""
+    rf"""|(?P<adds>{alternatives(resource("template-languages")["adds"])})(?=\s{{0,4}}\()"""
     rf"""|(?P<helper>{NAMED_HELPER.pattern})"""
 )
 # The end is optional, so that a string without one is read only once.
@@ -71,11 +67,6 @@ class Code:
     def matters(self) -> bool:
         """False if the file has no markup that loads something, and contains no other template."""
         return self._markup.contains_templates or bool(_LOADS.search(self._text))
-
-    @cached_property
-    def addresses(self) -> dict[str, str]:
-        """The addresses that variables of PHP have."""
-        return dict(_GIVEN.findall(self._text))
 
     def read(self, start: int, end: int) -> None:
         """Reads a block of code, without taking its last part."""
@@ -135,10 +126,10 @@ class _Block:
                 self._string(written, found.start())
             elif found["attached"]:
                 self._before_body()
-                self._add(_ATTRIBUTE, found.start())
+                self._attach(found["attached"], found.start())
             elif found["adds"]:
                 self._before_body()
-                self._add(_ADDS, found.start())
+                self._add(found.start())
             elif found["helper"]:
                 self._markup.blank(self._at)
                 self._markup.insert(written_by(written), found.start())
@@ -185,7 +176,16 @@ class _Block:
             content = _ESCAPED.sub(_unescaped, content)
         if variables:
             content = _VARIABLE.sub(lambda match: "_" * len(match[0]), content)
-        self._markup.write(content)
+        if placeholder := _FORMAT.search(content):
+            self._write_format(content, placeholder.end(), _REST.match(self._text, end))
+        else:
+            self._markup.write(content)
+
+    def _write_format(self, content: str, at: int, rest: re.Match[str] | None) -> None:
+        """Takes the text of a format whose address is the first one in the rest of the statement."""
+        self._markup.write(content[:at])
+        self._markup.insert(self._markup.variables.first_in(rest[0]) if rest else "")
+        self._markup.write(content[at:])
 
     def _word(self, word: str, start: int) -> None:
         markup = self._markup
@@ -193,9 +193,12 @@ class _Block:
             self._before_body()
             markup.leaves()
         elif word == "wp_add_inline_script":
-            self._add_code(start)
+            if handle := _HANDLE.match(self._text, self._at, self._end):
+                self._add_code(start, handle.end())
+        elif word.endswith("_inline_script_tag"):
+            self._add_code(start, self._at)
         elif word.startswith("wp_"):
-            self._add(_ENQUEUE, start, "async ")  # in an order that the handles decide
+            self._add(start, "async ")  # in an order that the handles decide
         elif word.startswith("end"):
             markup.close(start, ":")
         elif word == "else":
@@ -206,23 +209,28 @@ class _Block:
                 self._before_body()
             self._keyword, self._outside, self._begins, self._body_at = again, self._depth, None, None
 
-    def _add(self, arguments: re.Pattern[str], start: int, attribute: str = "") -> None:
-        load = arguments.match(self._text, self._at, self._end)
-        if load is None:
-            return
-        address = load["address"] or self._code.addresses.get(load["variable"])
-        if address is not None:
-            self._markup.blank(load.end())
-            self._markup.insert(f'<script {attribute}src="{address}"></script>', start)
+    def _add(self, start: int, attribute: str = "") -> None:
+        """Adds the scripts whose addresses are among the arguments of a call."""
+        opening = after_blanks(self._text, self._at)
+        end = closing_bracket(self._text, opening) if self._text.startswith("(", opening) else -1
+        if end >= 0 and (scripts := self._markup.variables.scripts_in(self._text[self._at : end], attribute)):
+            self._markup.blank(end)
+            self._markup.insert(scripts, start)
 
-    def _add_code(self, start: int) -> None:
+    def _attach(self, name: str, start: int) -> None:
+        """Adds an element of Drupal's."""
+        load = _ATTRIBUTE.match(self._text, self._at, self._end)
+        if load and (address := self._markup.variables.first_in(load["address"])):
+            self._markup.blank(load.end())
+            self._markup.insert(f'<{name} src="{address}"></{name}>', start)
+        elif name == "script" and (inline := _INLINE.match(self._text, self._at, self._end)):
+            self._add_code(start, inline.end())
+
+    def _add_code(self, start: int, at: int) -> None:
         """Begins an inline script, whose code is in the strings up to the end of the statement."""
-        handle = _HANDLE.match(self._text, self._at, self._end)
-        if handle is None:
-            return
         self._before_body()
-        self._at = handle.end()
-        self._depth += 1
+        self._depth += self._text.count("(", self._at, at)
+        self._at = at
         self._markup.blank(self._at)
         self._markup.insert("<script>", start)
         self._in_script = True

@@ -7,14 +7,17 @@ from functools import cached_property
 from typing import Final
 
 from openassent_analysis.templates import scriptlets
+from openassent_analysis.templates.brackets import after_blanks, closing_bracket
 from openassent_analysis.templates.markup import MAX_TEST, Test
-from openassent_analysis.templates.taking import Reader, after_blanks, closing_bracket
+from openassent_analysis.templates.taking import Reader
 
 _END_DIRECTIVE: Final = re.compile(r"@end([a-zA-Z]++)")
 _NO_CONDITIONS: Final = frozenset({
     "foreach", "forelse", "for", "while", "section", "push", "once", "pushOnce", "prepend", "switch", "component",
-    "slot", "error",
+    "slot", "error", "each",
 })  # fmt: skip
+# The blocks of Edge, which all end with `@end`.
+_OF_EDGE: Final = frozenset({"if", "unless", "each", "component", "slot", "section"})
 # @includeWhen($consented, 'partials.analytics'): the condition, and whether it holds.
 _CONDITIONAL_INCLUDES: Final = {"includeWhen": True, "includeUnless": False}
 _INCLUDED: Final = re.compile(r"(?P<test>.{1,300}?),\s{0,9}[\"'][\w.:/-]{1,200}[\"']\s{0,9}(?:,|$)", re.DOTALL)
@@ -35,7 +38,8 @@ class Directives(Reader):
 
     @cached_property
     def _ends(self) -> set[str]:
-        return {name.lower() for name in _END_DIRECTIVE.findall(self._text)}
+        ended = {name.lower() for name in _END_DIRECTIVE.findall(self._text)}
+        return ended | _OF_EDGE if self._dialect.kind == "Edge" else ended
 
     def _blade(self, found: re.Match[str]) -> int | None:
         text, start, name, end = self._text, found.start(), found[0][1:], found.end()
@@ -74,7 +78,7 @@ class Directives(Reader):
         elif name in {"unless", "empty"}:
             markup.open(name, argument, end, holds=False)
         elif name.startswith("end"):
-            markup.close(start, name[3:])
+            markup.close(start, name[3:] or None)
         elif name.lower() in self._ends:
             text = argument if name == "if" else f"{name} {argument}"
             markup.open(name, None if name in _NO_CONDITIONS else text, end)

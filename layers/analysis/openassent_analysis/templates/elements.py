@@ -22,6 +22,9 @@ _TAG_REST: Final = re.compile(r"((?:[^<>\"']|\"[^\"]{0,500}+\"|'[^']{0,500}+'){0
 _QUOTED: Final = re.compile(r"""=\s*+(?:"([^"]{1,300}+)|'([^']{1,300}+))""")
 _ASTRO_TEST: Final = re.compile(r"\s*+([^{}<`]{1,300}?)\s*(&&|\?|\|\|)\s*+\(?+\s*+<")
 _ENDS: Final = re.compile(r"\s*+\}")
+# An expression of HEEx with one level of braces inside.
+_EXPRESSION: Final = re.compile(r"\{([^{}\n]{1,300}+(?:\{[^{}\n]{0,100}+\}[^{}\n]{0,100}+){0,9}+)\}")
+_CLOSES_ITSELF: Final = re.compile(r"<\w{1,6}\b[^<>]{0,1000}+(?<=/)>")
 _ATTRIBUTE_VALUE: Final = re.compile(r"""\{(["'`])([^"'`<>\n]{0,500}+)\1\}""")
 
 
@@ -42,8 +45,8 @@ class Elements(Reader):
             return self._take(start, end + 2)
         shows = kind in "=-:~"
         inner = text[start + 2 : end]
-        if helper := scriptlets.HELPER.search(inner):
-            return self._insert(start, end + 2, scriptlets.element_of(helper))
+        if (helper := scriptlets.HELPER.search(inner)) and (written := self._written(helper)):
+            return self._insert(start, end + 2, written)
         if script := scriptlets.SCRIPT_BLOCK.match(inner):
             self._markup.open("end", None, end + 2, subject=scriptlets.SCRIPT)
             return self._insert(start, end + 2, scriptlets.script_of(script))
@@ -118,6 +121,10 @@ class Elements(Reader):
     def _astro(self, found: re.Match[str]) -> int | None:
         start, mark, markup = found.start(), found[0].lower(), self._markup
         if mark in {"<script", "<style"}:
+            if closed := _CLOSES_ITSELF.match(self._text, start):
+                markup.copy(closed.end() - 2)
+                markup.write(f"></{mark[1:]}>")
+                return closed.end()
             end = self._find(f"</{mark[1:]}", start)
             return None if end < 0 else end
         if mark == "{":
@@ -155,5 +162,9 @@ class Elements(Reader):
         return value.end()
 
     def _expression_value(self, found: re.Match[str]) -> int | None:
-        value = _ATTRIBUTE_VALUE.match(self._text, found.start())
-        return self._attribute_value(found.start(), value) if value else None
+        start = found.start()
+        if value := _ATTRIBUTE_VALUE.match(self._text, start):
+            return self._attribute_value(start, value)
+        if (value := _EXPRESSION.match(self._text, start)) is None:
+            return None
+        return self._replace(start, value.end(), f'"{self._markup.variables.first_in(value[1]) or "___"}"')

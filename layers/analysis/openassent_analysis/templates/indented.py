@@ -35,9 +35,9 @@ _ATTRIBUTE: Final = re.compile(
     r"""(?<![\w$.])["':]?+(?P<name>[@a-zA-Z_](?:[\w.-]|:(?=\w))*+)["']?+\s*+(?:=>|!?+=(?!=)|:(?!:))\s*+"""
     r"""(?P<value>"[^"\n]{0,1000}+"|'[^'\n]{0,1000}+'|`[^`\n]{0,1000}+`)?+"""
 )
-# theme.counter ? url_for(theme.counter) : 'https://…', an address that an expression has by default.
-_DEFAULT: Final = re.compile(
-    r"""[^"'`\n()]{1,100}(?:\([^"'`\n()]{0,100}\)\s{0,4})?(?:(?<=:)|:|\|\||\?\?)\s{0,4}["'`]((?:https?:)?//[^"'`\s<>]{4,300})["'`]"""
+# An expression as a value, up to the next comma.
+_EXPRESSION: Final = re.compile(
+    r"""(?:[^"'`\n(),]|\((?:[^()\n]|\([^()\n]{0,99}\)){0,300}\)|"[^"\n]{0,300}"|'[^'\n]{0,300}'|`[^`\n]{0,300}`){1,300}"""
 )
 _VARIABLE: Final = re.compile(r"[@$]?[A-Za-z_]\w{1,60}+")
 _DATA: Final = re.compile(r"""["':]?+data["']?+\s*+(?:=>|[:=])\s*+\{""")
@@ -160,9 +160,10 @@ class _Reader:
         markup.blank(start)
         if self._language != "pug":
             scriptlets.read_modifier(markup, self._text[start : line.end].strip(), line.start, line.end)
-        if helper := scriptlets.HELPER.search(self._text, start, line.end):
+        helper = scriptlets.HELPER.search(self._text, start, line.end)
+        if helper and (written := scriptlets.elements_of(helper, markup.variables)):
             markup.blank(line.end - 1)
-            markup.insert(scriptlets.element_of(helper), line.content)
+            markup.insert(written, line.content)
         elif "<" in self._text[start : line.end]:
             self._copy(line.end)
         markup.blank(line.end)
@@ -229,8 +230,10 @@ class _Reader:
             prefix = "data-" if found.start() < data_ends else ""
             markup.skip(found.start("value") if found["value"] else found.end())
             written = (prefix + found["name"]).replace("_", "-") if prefix else found["name"]
-            if not found["value"] and written == "src" and (default := _DEFAULT.match(text, at, end)):
-                markup.insert(f' src="{default[1]}"', found.start())
+            value = _EXPRESSION.match(text, at, end) if written == "src" and not found["value"] else None
+            if value and (address := markup.variables.first_in(value[0])):
+                at = value.end()
+                markup.insert(f' src="{address}"', found.start())
                 continue
             if not found["value"] and written == "src" and (variable := _VARIABLE.match(text, at, end)):
                 at = variable.end()
@@ -310,7 +313,7 @@ class _Reader:
 
 
 _SLIM_ATTRIBUTE: Final = re.compile(
-    r"""\s++[@a-zA-Z_][\w:.-]*+==?(?:"[^"\n]{0,1000}+"|'[^'\n]{0,1000}+'|\{[^}\n]{0,500}+\}|[\w.@]++(?:\([^()\n]{0,200}+\))?+)"""
+    r"""\s++[@a-zA-Z_][\w:.-]*+==?(?:"[^"\n]{0,1000}+"|'[^'\n]{0,1000}+'|\{[^}\n]{0,500}+\}|\((?:[^()\n]|\([^()\n]{0,99}\)){0,300}\)|[\w.@]++(?:\([^()\n]{0,200}+\))?+)"""
 )
 _ELSE: Final = re.compile(r"\}?\s*+(?:else|elsif|elseif)\b")
 

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
-from openassent_analysis.reading import alternatives, resource
+from openassent_analysis.templates.variables import Variables
 
 # Deeper conditions, and the conditions of earlier branches beyond these, are ignored.
 _MAX_DEPTH: Final = 64
 _MAX_BRANCHES: Final = 8
-_MAX_ADDRESSES: Final = 4
 _MAX_FUNCTIONS: Final = 200
 _MAX_USES: Final = 20
 # A call of a function, or its name in a string: add_action('wp_head', 'print_tag').
@@ -27,23 +27,6 @@ _EXTENDS: Final = re.compile(
     r"\{%[-~+]?+\s*+extends\s++[\"']([^\"'\n]{1,200}+)[\"']|(?<![\w@])@extends\s*+\(\s*+[\"']([\w.:/-]{1,200}+)[\"']"
 )
 _ASSIGNED: Final = re.compile(r"(\$\w{1,60}+)\s{0,9}=(?!=)[^;\n]{0,200}?[\"']([\w.:-]{4,80})[\"']\s{0,9};")
-
-
-# {% set src = 'https://…' %}, {{ $src := printf "https://…" .Id }}, <% src = "https://…" %>, $src = 'https://…';
-# also strings of Java, C#, and Go
-_SET: Final = re.compile(
-    rf"(?:{alternatives(resource('template-languages')['assignments'])})"
-    r"(?P<name>[A-Za-z_]\w{1,60}+)[\"']?(?:\s{0,4}:?=(?!=)|\s{1,4}value\s{0,4}=)"
-    r"(?P<value>(?:(?!%\}|%>|\}\})[^\n;]){4,300})"
-)
-# {% capture src %}https://…{% endcapture %}
-_CAPTURED: Final = re.compile(
-    r"\{%[-~+]?\s{0,4}(?:capture|set)\s{1,4}[\"']?(?P<name>\w{2,60})[\"']?\s{0,4}[-~+]?%\}\s{0,99}"
-    r"(?P<address>(?:https?:)?//[^\s<>\"'{}]{4,300})"
-)
-_ADDRESS: Final = re.compile(
-    r"""["'`]((?:https?:)?//[^"'`\s<>]{4,300}|(?:[a-z0-9-]{1,60}\.){1,4}[a-z]{2,10}(?:/[^"'`\s<>]{0,200})?)["'`]"""
-)
 
 
 class Test(NamedTuple):
@@ -80,6 +63,7 @@ class Template:
 
     original: str
     code: str
+    variables: Variables
     conditions: list[Span] = field(default_factory=list)
     includes: list[Include] = field(default_factory=list)
     # Scripts outside of the page, which are TypeScript: (start, end).
@@ -105,17 +89,6 @@ class Template:
     def assigned(self) -> dict[str, str]:
         """The texts at the end of assignments to variables of PHP, by variable: `$name = $prefix . 'consent';`."""
         return {found[1]: found[2] for found in _ASSIGNED.finditer(self.original)}
-
-    @cached_property
-    def addresses(self) -> dict[str, list[str]]:
-        """The addresses and hosts that the template's own variables are set to, by variable."""
-        found: dict[str, list[str]] = {}
-        for statement in _SET.finditer(self.original) if _ADDRESS.search(self.original) else ():
-            if addresses := _ADDRESS.findall(statement["value"]):
-                found.setdefault(statement["name"], []).extend(addresses[:_MAX_ADDRESSES])
-        for captured in _CAPTURED.finditer(self.original):
-            found.setdefault(captured["name"], []).append(captured["address"])
-        return found
 
     @cached_property
     def _part_starts(self) -> list[int]:
@@ -176,8 +149,10 @@ class _Frame:
 class Markup:
     """Collects the output of a template, from the beginning of the file to its end."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, given: Mapping[str, str] = MappingProxyType({})) -> None:
+        """given: addresses that other files of the project give variables, by variable."""
         self.text: Final = text
+        self.variables: Final = Variables(text, given)
         # Everything before it has been taken.
         self.at = 0
         self._pieces: list[str] = []
@@ -202,12 +177,12 @@ class Markup:
 
     def blank(self, until: int) -> None:
         """Takes text that isn't part of the page."""
-        self._add(_VISIBLE.sub(" ", self.text[self.at : until]))
+        self._add(_covered(self.text[self.at : until], " "))
         self.at = max(until, self.at)
 
     def fill(self, until: int) -> None:
         """Takes an expression whose value isn't known. It becomes a name of the same length."""
-        self._add(_VISIBLE.sub("_", self.text[self.at : until]))
+        self._add(_covered(self.text[self.at : until], "_"))
         self.at = max(until, self.at)
 
     def write(self, code: str) -> None:
@@ -345,6 +320,7 @@ class Markup:
         return Template(
             self.text,
             code,
+            self.variables,
             [Span(places.of(start), places.of(end), tests) for start, end, tests in self._spans],
             [Include(name, places.of(offset)) for name, offset in self._includes],
             [(places.of(start), places.of(end)) for start, end in self._scripts],
@@ -367,6 +343,11 @@ class Markup:
                 if not start <= use.start() < end:
                     uses.append(use.start())
         yield from ((self._functions[name], uses) for name, uses in found.items())
+
+
+def _covered(text: str, mark: str) -> str:
+    """Returns a text with a mark instead of each character, except for the ends of lines."""
+    return _VISIBLE.sub(mark, text) if "\n" in text or "\r" in text else mark * len(text)
 
 
 class _Places:

@@ -7,6 +7,7 @@ from typing import Final
 
 from openassent_analysis.reading import alternatives, pattern_of, resource
 from openassent_analysis.templates.markup import MAX_TEST, Markup, Test
+from openassent_analysis.templates.variables import Variables
 
 # Names of helpers of libraries, and the element that each writes.
 _WRITTEN: Final[list[tuple[re.Pattern[str], str]]] = [
@@ -15,12 +16,13 @@ _WRITTEN: Final[list[tuple[re.Pattern[str], str]]] = [
 _NAMES: Final = "|".join(names.pattern for names, _ in _WRITTEN)
 NAMED_HELPER: Final = re.compile(rf"(?=[A-Zaeghimpr])(?<![\w.:>'\"\\/-])(?<!def )(?<!function )(?:{_NAMES})")
 # Parts of words of which one is in every text with such a name.
-HELPER_MARKS: Final = ("aptcha", "JsApi", "tagmanager::", "tag_manager", "matomo", "piwik", "external_video")
-# Helpers that write a script or a frame: of Rails, Hexo, and these libraries.
+HELPER_MARKS: Final = ("js(", "aptcha", "JsApi", "tagmanager::", "tag_manager", "matomo", "piwik", "external_video")
+# Helpers that write scripts or a frame: of Rails, Hexo, and these libraries.
 HELPER: Final = re.compile(
     r"""\bjs\(["'](?P<own>/[\w./-]{4,200}+)["']"""
-    r"""|(?:\b(?:javascript_include_tag[\s(]++|js\()|(?P<frame>\bcontent_tag[\s(]++:iframe\b|\btag\.iframe\b)[^;%]{0,300}?"""
-    r"""\bsrc(?::|\s?=>)\s{0,4})["'](?P<address>(?:https?:)?//[^"'\s<>]{4,300}+)["']"""
+    r"""|\bjavascript_include_tag[\s(](?P<tags>(?:[^;%\n]|(?<=,)\s{0,3}\n){1,500})"""
+    r"""|\bjs\((?P<scripts>(?:[^;%()]|\((?:[^;%()]|\([^;%()]{0,99}\)){0,99}\)){1,500})"""
+    r"""|(?:\bcontent_tag[\s(]++:iframe\b|\btag\.iframe\b)[^;%]{0,300}?\bsrc(?::|\s?=>)(?P<frame>[^\n;%]{1,300})"""
     rf"""|{NAMED_HELPER.pattern}"""
 )
 # Helpers whose block is a script: of Rails.
@@ -42,13 +44,16 @@ _MAX_CASES: Final = 8
 _ASSIGNED_BLOCK: Final = re.compile(r"=\s*+(?:if|unless|case|begin|cond)\b")
 
 
-def element_of(helper: re.Match[str]) -> str:
-    """Returns the element that a helper writes."""
-    address = helper["address"] or helper["own"]
-    if address is None:
-        return written_by(helper[0])
-    name = "iframe" if helper["frame"] else "script"
-    return f'<{name} src="{address}"></{name}>'
+def elements_of(helper: re.Match[str], variables: Variables) -> str:
+    """Returns the elements that a helper writes, as far as their addresses are known."""
+    if helper["own"]:
+        return f'<script src="{helper["own"]}"></script>'
+    if frame := helper["frame"]:
+        address = variables.first_in(frame)
+        return f'<iframe src="{address}"></iframe>' if address else ""
+    if scripts := helper["scripts"] or helper["tags"]:
+        return variables.scripts_in(scripts)
+    return written_by(helper[0])
 
 
 def written_by(helper: str) -> str:
@@ -122,7 +127,7 @@ _MIDDLEWARE: Final = {
 }
 _USED: Final = rf"\bmiddleware\.use[ (]{{1,4}}(?P<middleware>{'|'.join(_MIDDLEWARE)})\b"
 _ELEMENT: Final = re.compile(
-    rf"<(?P<name>(?i:script|iframe))\b[^<>]{{0,1000}}+>?|(?i:{HELPER.pattern})|{_ADDED}|{_USED}"
+    rf"<(?P<name>(?i:script|iframe))\b(?:[^<>]|<>){{0,1000}}+>?|(?i:{HELPER.pattern})|{_ADDED}|{_USED}"
 )
 _END: Final = re.compile(r"</script\s{0,9}>?", re.IGNORECASE)
 _COMMENT: Final = re.compile(r"\s*(?:#(?!\{)|//|/?\*|--|@(?:[a-z]{0,9}doc|example|see|spec|param|returns?)\b)")
@@ -153,7 +158,8 @@ def read_strings(markup: Markup) -> None:
         if element["name"] is None:
             added = element["added"] or _MIDDLEWARE.get(element["middleware"])
             markup.blank(at)
-            markup.insert(f'<script src="{added}"></script>' if added else element_of(element), start)
+            script = f'<script src="{added}"></script>' if added else elements_of(element, markup.variables)
+            markup.insert(script, start)
             continue
         if element["name"].lower() == "script" and (end := _END.search(text, at, at + _LONGEST_SCRIPT)):
             at = end.end()

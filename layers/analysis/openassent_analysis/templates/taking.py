@@ -6,23 +6,18 @@ import re
 from functools import cached_property
 from typing import Final
 
-from openassent_analysis.templates import code
+from openassent_analysis.templates import code, scriptlets
 from openassent_analysis.templates.dialects import Dialect
 from openassent_analysis.templates.markup import Markup
 
-# The most characters between an opening delimiter and its end. Without an end this near, it is plain text.
-NEAR: Final = 3_000
-_MAX_NESTED: Final = 20
-# An expression in the address of an element, and an address in the expression.
-_IN_SOURCE: Final = re.compile(r"""\s(?:data-)?src\s?=\s?["']?$""", re.IGNORECASE)
-_ADDRESS: Final = re.compile(r"""["']((?:https?:)?//[^"'\s<>]{4,300}+)["']""")
+# What comes before the address of an element, or before one that a script sets.
+_IN_SOURCE: Final = re.compile(r"""(?:\s(?:data-)?|\.)src\s?=\s?["'`]?$""", re.IGNORECASE)
 # An expression that writes an array of consent defaults as JSON: the array itself, or the name of what has it.
 _JSON: Final = re.compile(r"json(?:_encode)?+\(\s{0,9}(?:\$?(?P<name>\w{2,60}))?")
 _NAMED: Final = re.compile(r"(?:\$(?P<variable>\w{2,60}+)\s{0,9}=|\bfunction\s{1,4}&?(?P<function>\w{2,60}+)\s{0,4}\()")
 _DEFAULT: Final = re.compile(r"""["'](?P<name>\w{2,40}_storage)["']\s{0,9}(?:=>|:)\s{0,9}["'](?P<value>\w{2,20})["']""")
 _END: Final = re.compile(r"[)\]]\s{0,9};")
 _LONGEST_DEFAULTS: Final = 1_000
-_BRACKETS: Final = re.compile(r"[()]")
 
 
 class Reader:
@@ -46,22 +41,33 @@ class Reader:
         return found
 
     def _take(self, start: int, end: int, *, shows: bool = False) -> int:
-        self._markup.copy(start)
         if shows and (defaults := self._defaults(start, end)):
-            self._markup.insert(defaults, start)
-            self._markup.blank(end)
-        elif shows:
-            if self._is_source(start) and (address := _ADDRESS.search(self._text, start, end)):
-                # The address that the expression has by default.
-                self._markup.write(address[1].ljust(end - start))
+            return self._replace(start, end, defaults)
+        is_address = shows and self._is_source(start) and not self._is_of_image(start)
+        if is_address and (address := self._markup.variables.first_in(self._text[start:end])):
+            return self._replace(start, end, address)
+        self._markup.copy(start)
+        if shows and not self._text.endswith("<script", 0, start):
             self._markup.fill(end)
         else:
             self._markup.blank(end)
         return end
 
+    def _replace(self, start: int, end: int, code: str) -> int:
+        """Takes other code instead of an expression."""
+        self._markup.copy(start)
+        self._markup.insert(code, start)
+        self._markup.skip(end)
+        return end
+
     def _is_source(self, start: int) -> bool:
         """Returns whether the address of an element begins at a place."""
         return _IN_SOURCE.search(self._text, max(start - 20, 0), start) is not None
+
+    def _is_of_image(self, start: int) -> bool:
+        """Returns whether the element around a place is an image, rather than a script or a frame."""
+        image, *others = (self._text.rfind(tag, max(start - 600, 0), start) for tag in ("<img", "<script", "<iframe"))
+        return image > max(others)
 
     def _defaults(self, start: int, end: int) -> str:
         """Returns the consent defaults that an expression writes, as an object of JavaScript. Empty if it doesn't."""
@@ -87,20 +93,6 @@ class Reader:
         self._markup.blank(end)
         return end
 
-
-def after_blanks(text: str, at: int) -> int:
-    while at < len(text) and text[at] in " \t\r\n":
-        at += 1
-    return at
-
-
-def closing_bracket(text: str, opening: int) -> int:
-    """Returns where a bracket is closed, or -1 if that isn't near."""
-    depth = 0
-    for found in _BRACKETS.finditer(text, opening, opening + NEAR):
-        depth += 1 if found[0] == "(" else -1
-        if depth == 0:
-            return found.start()
-        if depth > _MAX_NESTED:
-            break
-    return -1
+    def _written(self, helper: re.Match[str]) -> str:
+        """Returns the elements that a helper writes, as far as their addresses are known."""
+        return scriptlets.elements_of(helper, self._markup.variables)

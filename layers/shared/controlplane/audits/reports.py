@@ -154,13 +154,13 @@ class Recorded(_Part):
 
     @cached_property
     def packed(self) -> str:
-        """Returns what the report's item stores."""
+        """Returns the report as its item stores it: compressed JSON in base64."""
         text = json.dumps(self.model_dump(mode="json", by_alias=True), separators=(",", ":"))
         return base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode()
 
 
 def _unpacked(packed: Any) -> Recorded:
-    """Returns what was compressed. It isn't unpacked beyond the limit. Raises ValueError."""
+    """Returns the unpacked bytes. Stops at the limit. Raises ValueError."""
     if not isinstance(packed, str):
         raise ValueError("not base64")  # noqa: TRY004  (pydantic reports a ValueError)
     unpacking = zlib.decompressobj(zlib.MAX_WBITS | 16)
@@ -174,7 +174,7 @@ def _unpacked(packed: Any) -> Recorded:
 
 
 def _picture(encoded: str) -> str:
-    """Returns the picture as it is stored. Raises ValueError if it isn't one."""
+    """Returns the picture as it is stored. Raises ValueError if it isn't a small JPEG."""
     try:
         picture = base64.b64decode(encoded, validate=True)
     except binascii.Error:

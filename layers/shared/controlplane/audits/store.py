@@ -275,7 +275,7 @@ def starting(audit: AuditItem, run: RunItem) -> tuple[dict[str, Leg], Entry, Rec
 
 
 def _run_legs(audit: AuditItem, run: RunItem) -> tuple[dict[str, Leg], Entry, Recorded]:
-    """Returns what `starting` does, without the leg `audit`."""
+    """Returns the legs of `starting` except `audit`, its message, and its entry in the audit log."""
     message = messages.entry(
         Queue.WEBSITE_AUDITS,
         RunAudit(

@@ -1,7 +1,7 @@
 """Deletions of organizations and accounts: one transaction deletes the subject and writes a work item for the rest.
 
-`cleanup` finishes a deletion in the background. What a deleted account leaves is removed step by step as in
-`leftovers`: what a crash left, what concurrent requests have just written, and what grants no access.
+`cleanup` finishes a deletion in the background. `leftovers` removes the rest of a deleted account step by
+step: items that a crash left, that concurrent requests have just written, or that grant no access.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -11,8 +11,6 @@ from typing import Any, NamedTuple
 
 from controlplane.api_keys import store as api_keys
 from controlplane.feedback import store as feedback
-from controlplane.findings import conversations
-from controlplane.notify import mails, subscriptions
 from controlplane.organizations import invitees, members
 from controlplane.organizations import store as organizations
 from controlplane.organizations.items import OrganizationItem
@@ -172,8 +170,10 @@ def delete_account(profile: UserItem, memberships: Sequence[Membership], listing
         raise WriteConflict from None
 
 
-def delete_own_account(account: Account, user_id: str) -> None:
+def delete_own_account(account: Account, user_id: str) -> int:
     """Deletes the person's account on their own request. Raises LastOwnerOf before any change; Throttled.
+
+    Returns the number of memberships that it ended.
 
     Access has ended when it returns: the account, its memberships, and its identities are deleted in one transaction,
     and every credential right after it, also one that was created at the same time. The rest that keys find (feedback,
@@ -183,7 +183,7 @@ def delete_own_account(account: Account, user_id: str) -> None:
     """
     known: Account | None = account
 
-    def delete() -> list[StoredCredential]:
+    def delete() -> tuple[int, list[StoredCredential]]:
         nonlocal known
         current, known = known or organizations.get_account(user_id), None
         (last, listings), entries = read_both(
@@ -195,37 +195,40 @@ def delete_own_account(account: Account, user_id: str) -> None:
             if organizations.get_account(user_id).memberships != current.memberships:
                 raise WriteConflict
             raise LastOwnerOf(last)
-        _, credentials = read_both(
-            lambda: _delete_account(current, user_id, listings), lambda: revocations.find_stored(entries)
-        )
-        return credentials
+        return read_both(lambda: _delete_account(current, user_id, listings), lambda: revocations.find_stored(entries))
 
-    _end_access(user_id, retry_on_conflict(delete, "the account"))
+    ended, credentials = retry_on_conflict(delete, "the account")
     logger.info("account deleted", extra={"userId": user_id})
+    return ended + _end_access(user_id, credentials)
 
 
-def _delete_account(account: Account, user_id: str, listings: list[Listing]) -> None:
-    """Deletes the account in one transaction, after all memberships that don't fit into it."""
+def _delete_account(account: Account, user_id: str, listings: list[Listing]) -> int:
+    """Deletes the account in one transaction, after all memberships that don't fit into it. Returns their number."""
     if account.profile is None:
-        return  # a concurrent run was faster
+        return 0  # a concurrent run was faster
     held = sorted(account.memberships, key=lambda it: it.role != "owner")
     kept, others = held[:MEMBERSHIPS_OF_ACCOUNT], held[MEMBERSHIPS_OF_ACCOUNT:]
     read_each(partial(_leave, user_id), others)
     delete_account(account.profile, kept, listings)
+    return len(held)
 
 
-def _leave(user_id: str, membership: Membership) -> None:
-    """Ends a membership. Raises LastOwnerOf."""
+def _leave(user_id: str, membership: Membership) -> bool:
+    """Ends a membership. Returns False if a concurrent run was faster. Raises LastOwnerOf."""
     try:
         members.remove_member(membership.organization_id, user_id)
     except members.UnknownMember:
-        return  # a concurrent run was faster
+        return False
     except LastOwner:
         raise LastOwnerOf([membership.slug]) from None
+    return True
 
 
-def _end_access(user_id: str, credentials: list[StoredCredential]) -> None:
-    """Erases a deleted account's credentials, and the ones and the memberships that concurrent requests create."""
+def _end_access(user_id: str, credentials: list[StoredCredential]) -> int:
+    """Erases a deleted account's credentials, and the ones and the memberships that concurrent requests create.
+
+    Returns the number of memberships.
+    """
     (entries, account), _ = read_both(
         lambda: read_both(
             lambda: credential_index.list_all_credentials(user_id), lambda: organizations.get_account(user_id)
@@ -234,8 +237,7 @@ def _end_access(user_id: str, credentials: list[StoredCredential]) -> None:
     )
     erased = {credential.entry.local for credential in credentials}
     revocations.erase_all(entry for entry in entries if entry.local not in erased)
-    for membership in account.memberships:
-        _leave(user_id, membership)
+    return sum(_leave(user_id, membership) for membership in account.memberships)
 
 
 def list_last_owned(memberships: Iterable[Membership]) -> list[str]:
@@ -288,10 +290,9 @@ def remove_reports(account: FormerAccount, after: str | None) -> str | None:
 def remove_choices(account: FormerAccount, after: str | None) -> str | None:
     """Deletes which organizations the person blocked or commented in, the emails to them, and the choice of emails."""
     del after
-    invitees.forget_blocks(account.user_id)
-    mails.forget(account.user_id)
-    subscriptions.forget_choices(account.user_id)
-    conversations.forget_commented(account.user_id)
+    for pk_of in (keys.blocks_pk, keys.mails_pk, keys.commented_pk):
+        table.delete_partition(pk_of(account.user_id), Unrecorded.ERASURE)
+    table.delete_partition(keys.user_pk(account.user_id), Unrecorded.ERASURE, keys.MAIL_CHOICE_PREFIX)
     return None
 
 
@@ -306,7 +307,7 @@ def release_address(account: FormerAccount, after: str | None) -> str | None:
     with acting.on_behalf(Actor("person", account.user_id, "page")):
         invitees.decline_all(account.address)
     invitees.forget_address(account.address)
-    subscriptions.forget_address(account.address)
+    table.delete_partition(keys.mail_address_pk(account.address), Unrecorded.ERASURE)
     return None
 
 

@@ -89,10 +89,6 @@ def _delete(items: Iterable[Mapping[str, Any]]) -> None:
     table.delete_all((_key(item) for item in items), Unrecorded.CLEANUP)
 
 
-def _delete_partition(pk: str) -> None:
-    _delete(table.query(pk, consistent=True).items)
-
-
 # Scans and their results
 
 
@@ -119,7 +115,7 @@ def remove_scans(subject: Subject, after: str | None) -> str | None:
         scan = ScanItem.from_item(item)
         if scan.is_open:
             scan = fail_deleted(scan)
-        _delete_partition(keys.scan_pk(scan.scan_id))
+        table.delete_partition(keys.scan_pk(scan.scan_id), Unrecorded.CLEANUP)
         if subject.final or scan.status == "completed" or scan.lease.until <= clock.now():
             removed += [*unlocks.entry_keys(scan), scan.key]
     table.delete_all(removed, Unrecorded.CLEANUP)
@@ -160,7 +156,7 @@ def _delete_items(subject: Subject, items: list[dict[str, Any]]) -> None:
 
 
 def remove_links(subject: Subject, after: str | None) -> str | None:
-    """Removes the project's links to repositories. Those that were scanned for it are due for a comparison.
+    """Removes the project's links to repositories. Schedules a comparison of each one that was scanned for it.
 
     A comparison may still store an item of the project until the final pass, which has deleted that item before.
     """
@@ -242,7 +238,7 @@ def remove_history(subject: Subject, after: str | None) -> str | None:
 
 
 def _forget_scans(repository_id: str) -> None:
-    """Deletes which scans are the repository's latest, and that they are due for a comparison."""
+    """Deletes the entries of the repository's latest scans, and its scheduled comparison."""
     prefix = keys.latest_scan(repository_id, "").sk
     _delete(table.query(keys.latest_scans_pk(repository_id), prefix=prefix, consistent=True).items)
     table.delete(Delete(keys.due_comparison(repository_id)), Unrecorded.CLEANUP)
@@ -284,7 +280,7 @@ def remove_repositories(subject: Subject, after: str | None) -> str | None:
     """Deletes repositories with their finding histories, to which scans may add until the final pass."""
     page = subject.page(keys.REPOSITORY_PREFIX, after)
     for item in page.items:
-        _delete_partition(keys.finding_history_pk(item["repositoryId"]))
+        table.delete_partition(keys.finding_history_pk(item["repositoryId"]), Unrecorded.CLEANUP)
         _forget_scans(item["repositoryId"])
     if subject.final:
         _delete(page.items)

@@ -1,7 +1,7 @@
 """Vendors in the code of a project's repositories, as the latest scan of each repository saw them.
 
-A scan and a decision change different attributes of a vendor, so neither undoes the other. What another scan has stored
-since the vendor was read is read again.
+A scan and a decision change different attributes of a vendor, so neither undoes the other. If another scan has
+changed the vendor since it was read, it is read again.
 """
 
 from collections.abc import Callable, Mapping

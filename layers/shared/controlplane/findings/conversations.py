@@ -188,12 +188,6 @@ def _recorded(action: Action, item: InboxItem, **changed: Mapping[str, Any]) -> 
     return Recorded(action, item.organization_id, item.item_id, item.title, **changed)
 
 
-def forget_commented(user_id: str) -> None:
-    """Removes in which organizations a person whose account is deleted has commented."""
-    found = table.query(keys.commented_pk(user_id), consistent=True).items
-    table.delete_all((keys.Key(item["pk"], item["sk"]) for item in found), Unrecorded.ERASURE)
-
-
 # Emails
 
 

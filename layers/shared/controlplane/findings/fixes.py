@@ -50,7 +50,7 @@ class Fix(NamedTuple):
 
     @property
     def diff_lines(self) -> list[DiffLine]:
-        """The edits as a unified diff."""
+        """Returns the edits as a unified diff."""
         return [*_diff(self.edits)]
 
     @property

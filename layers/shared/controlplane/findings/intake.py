@@ -270,7 +270,7 @@ class Sighting(NamedTuple):
 
 
 def see(detection: RuntimeVendorDetection, item: Mapping[str, Any] | None, finding: str | None = None) -> Sighting:
-    """Returns what the detection changes of its vendor. item: the vendor. finding: the id of the detection's finding.
+    """Returns the vendor with the detection, and the leg that stores it. item: the vendor. finding: its finding's id.
 
     The leg fails if a decision or a detection was stored since the vendor was read.
     """

@@ -45,7 +45,7 @@ PURPOSES: Final = {
 }
 _UNKNOWN, _NONE = "Not known", "None"
 _COLUMNS = ("Vendor", "Purpose", "Cookies", "Privacy policy")
-# What formats or ends a cell of Markdown, or makes a link of an address.
+# Characters that format or end a cell of Markdown, or make a link of an address.
 _MARKUP = re.compile(r"[\\`*_{}\[\]<>#|~!:]|(?<=www)\.", re.IGNORECASE)
 
 

@@ -112,9 +112,3 @@ def settle(mail_id: MailId, state: State) -> None:
 def find_mail(mail_id: MailId) -> MailItem | None:
     """Returns the email, or None if it was sent more than 90 days ago, or never."""
     return table.find(mail_id.key, MailItem.from_item)
-
-
-def forget(recipient_id: str) -> None:
-    """Removes the emails of a deleted account."""
-    found = table.query(keys.mails_pk(recipient_id), consistent=True).items
-    table.delete_all((keys.Key(item["pk"], item["sk"]) for item in found), Unrecorded.ERASURE)

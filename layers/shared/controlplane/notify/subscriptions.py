@@ -88,12 +88,6 @@ def count_mention(email: str) -> Update:
     return _count("mentions", key, _MENTIONS_PER_DAY)
 
 
-def forget_address(email: str) -> None:
-    """Removes everything stored about emails to the address of a deleted account."""
-    found = table.query(keys.mail_address_pk(normalize_email(email)), consistent=True).items
-    table.delete_all((keys.Key(item["pk"], item["sk"]) for item in found), Unrecorded.ERASURE)
-
-
 def _count(counter: str, key: keys.Key, most: int) -> Update:
     return Update(
         key,
@@ -146,12 +140,6 @@ def wanted_check(user_id: str, organization_id: str, choice: Choice) -> Check:
     """Returns a leg that checks, at commit, that the person hasn't turned this kind of email off."""
     key = keys.mail_choice(user_id, organization_id)
     return Check(key, f"attribute_not_exists(#{choice}) OR #{choice} = :on", {"on": True})
-
-
-def forget_choices(user_id: str) -> None:
-    """Removes the choices of a deleted account."""
-    found = table.query(keys.user_pk(user_id), prefix=keys.MAIL_CHOICE_PREFIX, consistent=True).items
-    table.delete_all((keys.Key(item["pk"], item["sk"]) for item in found), Unrecorded.ERASURE)
 
 
 def _read(item: Mapping[str, Any] | None) -> set[Choice]:

@@ -29,7 +29,7 @@ from controlplane.platform.table.table import QueryPage, table
 RETRY_SECONDS = (60, 300, 900, 3_600, 7_200, 14_400, 28_800, 31_140)
 # An endpoint that fails for that long is disabled.
 FAILING_SECONDS = 86_400
-# Longer than the worker's timeout, so that a lease that has expired is one of a dead worker.
+# Longer than the worker's timeout, so that only a dead worker's lease expires.
 LEASE_SECONDS = 40
 _KEPT_SECONDS = 30 * 86_400
 _MOST_LOGGED = 20

@@ -1,6 +1,6 @@
 """Reads an organization's audit log, newest first. `recording` writes it.
 
-Each month is a partition, so a page reads the months that it may need at the same time. Filters apply to what was read:
+Each month is a partition, so a page reads all months that it may need in parallel. Filters apply to what was read:
 a page may have few entries, or none, and still be followed by another one.
 """
 
@@ -68,7 +68,7 @@ class Filters(NamedTuple):
 
     @property
     def binding(self) -> tuple[str, ...]:
-        """The filters as text, to which a cursor is bound."""
+        """The filters as text. A cursor works only with the same ones."""
         return tuple("" if value is None else str(value) for value in self)
 
     @property

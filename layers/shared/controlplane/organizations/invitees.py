@@ -235,18 +235,6 @@ def forget_address(email: str) -> None:
     table.delete_all(deleted, Unrecorded.ERASURE)
 
 
-def forget_blocks(user_id: str) -> None:
-    """Removes the list of organizations that a deleted user has blocked."""
-    table.delete_all(
-        (keys.block(user_id, block.organization_id) for block in list_all_blocked(user_id)), Unrecorded.ERASURE
-    )
-
-
-def list_all_blocked(user_id: str) -> list[BlockItem]:
-    """Returns every organization that the user has blocked, ordered by id."""
-    return table.query(keys.blocks_pk(user_id), consistent=True).read(BlockItem.from_item).items
-
-
 def _soonest_first(received: list[Resolved]) -> list[Resolved]:
     return sorted(received, key=lambda found: found.invitation.expires_at)
 

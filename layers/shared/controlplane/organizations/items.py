@@ -121,7 +121,7 @@ MailOutcome = Literal["sent", "failed", "returned", "complained", "stopped", "li
 class InvitationItem(StoredItem):
     """An invitation as the organization lists it. `expires_at` is a Unix time.
 
-    mail: what became of the last email, or None if it wasn't sent yet.
+    mail: the outcome of the last email, or None if it wasn't sent yet.
     """
 
     invitation_id: InvitationId

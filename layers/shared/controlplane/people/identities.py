@@ -96,11 +96,6 @@ def list_identities(user_id: str) -> list[IdentityItem]:
     return [IdentityItem.from_item(item) for item in items if item is not None]
 
 
-def forget(user_id: str) -> None:
-    """Removes the identity lists of a deleted account."""
-    table.delete_all((listing.key for listing in list_listings(user_id)), Unrecorded.ACCOUNT)
-
-
 def delete_all(user_id: str) -> int:
     """Deletes a deleted account's identities with their lists. Returns the number of identities."""
     deleted = 0
@@ -108,7 +103,7 @@ def delete_all(user_id: str) -> int:
         with suppress(ConditionFailed):  # moved to another account, or removed by an interrupted run
             table.delete(Delete(identity.key, "#userId = :user", {"user": user_id}), Unrecorded.ACCOUNT)
             deleted += 1
-    forget(user_id)
+    table.delete_partition(keys.user_pk(user_id), Unrecorded.ACCOUNT, keys.ISSUER_PREFIX)
     return deleted
 
 

@@ -260,7 +260,7 @@ class ScanItem(StoredItem):
 
     @property
     def visible_priorities(self) -> dict[str, int] | None:
-        """Returns how many of the issues that the organization can read have which priority. None until completed."""
+        """Returns the number of issues that the organization can read, by priority. None until completed."""
         if self.priority_counts is None:
             return None
         if self.is_preview and self.preview_counts is not None:

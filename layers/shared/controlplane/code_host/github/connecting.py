@@ -7,9 +7,8 @@ import time
 from collections.abc import Callable, Iterator
 from functools import cache, partial
 from typing import Any, NamedTuple
-from urllib.parse import urlencode, urlsplit
 
-from controlplane.code_host.github import client, errors
+from controlplane.code_host.github import app_pages, client, errors
 from controlplane.code_host.github.app_auth import AppAuth, read_client_secret
 from controlplane.code_host.github.transport import Deadline, Request, RetryPolicy, Transport
 from controlplane.code_host.items import HostedRepository
@@ -23,7 +22,6 @@ _SECONDS = 60
 _MOST_PAGES = 3
 # One request of a browser makes all of these calls. The request's budget ends them earlier.
 _POLICY = RetryPolicy(connect_timeout_seconds=2, read_timeout_seconds=4, total_timeout_seconds=10, max_attempts=2)
-_SERVER_API_PATH = "/api/v3"
 
 _INSTALLATION = "/app/installations/{installation_id}"
 _INSTALLATIONS = "/user/installations"
@@ -67,33 +65,6 @@ def to_hosted(content: Any, installation_id: int) -> HostedRepository:
         html_url=content["html_url"],
         visibility=content.get("visibility") or ("private" if content["private"] else "public"),
     )
-
-
-def is_configured() -> bool:
-    """Returns whether people can connect repositories themselves."""
-    location = settings.github_client_secret_arn or settings.github_client_secret_file
-    return bool(settings.github_app_id and settings.github_app_slug and settings.github_client_id and location)
-
-
-def installation_url(state: str) -> str:
-    """Returns the page on which a person installs the App, or changes the repositories that it has access to."""
-    folder = "github-apps" if settings.github_api_url.endswith(_SERVER_API_PATH) else "apps"
-    return f"{_web_url()}/{folder}/{settings.github_app_slug}/installations/new?{urlencode({'state': state})}"
-
-
-def authorization_url(state: str, return_to: str) -> str:
-    """Returns the page on which a person confirms who they are. GitHub then redirects to `return_to` with a code."""
-    query = {"client_id": settings.github_client_id or "", "redirect_uri": return_to, "state": state}
-    return f"{_web_url()}/login/oauth/authorize?{urlencode(query)}"
-
-
-def _web_url() -> str:
-    """Returns the address of the code host's pages."""
-    api_url = settings.github_api_url
-    if api_url.endswith(_SERVER_API_PATH):
-        return api_url.removesuffix(_SERVER_API_PATH)
-    parts = urlsplit(api_url)
-    return f"{parts.scheme}://{parts.netloc.removeprefix('api.')}"
 
 
 def check_installation(installation_id: int) -> None:
@@ -151,7 +122,7 @@ def identify(code: str) -> Person:
     transport, _ = _app()
     with deadline.spending():
         body = {"client_id": settings.github_client_id, "client_secret": read_client_secret(), "code": code}
-        request = Request("POST", _TOKENS, _web_url() + _TOKENS, "", body, accept="application/json")
+        request = Request("POST", _TOKENS, app_pages.base_url() + _TOKENS, "", body, accept="application/json")
         response = transport.send_once(request, _deadline())
     # GitHub reports a rejected code with status 200.
     token = response.content.get("access_token") if isinstance(response.content, dict) else None

@@ -111,7 +111,7 @@ class InvalidOrigin(InvalidPayload):
     code = "INVALID_ORIGIN"
 
 
-# The errors of requests that have only such problems and unknown fields, by the problem's code. The first one counts.
+# The error of a request whose problems, apart from unknown fields, all have one of these codes: that of the first one.
 _OWN_ERRORS: dict[str, type[InvalidPayload]] = {"invalid_region": InvalidRegion, "invalid_origin": InvalidOrigin}
 
 
@@ -305,7 +305,7 @@ class DatabaseUnavailable(ServiceUnavailable):
 
 
 def known[Found](found: Found | None, unknown: Exception | type[Exception]) -> Found:
-    """Returns what was found. Raises `unknown` if it is None."""
+    """Returns the found object. Raises `unknown` if it is None."""
     if found is None:
         raise unknown
     return found

@@ -163,7 +163,8 @@ def _random(length: int) -> str:
     return "".join(_ALPHABET[byte & 31] for byte in secrets.token_bytes(length))
 
 
-def _time_part(seconds: float) -> str:
+def local_at(seconds: float) -> str:
+    """Returns the lowest local part of that time, as a bound for a range of sort keys."""
     value = int(seconds * 1000)
     pairs = _PAIRS  # without a loop: every request has a time
     return (
@@ -183,7 +184,7 @@ def new_root(prefix: str) -> str:
 
 def new_local() -> str:
     """Returns a new local part: 10 characters of milliseconds, then 40 random bits. Sorts by creation time."""
-    return _time_part(clock.now()) + _random(_RANDOM_LENGTH)
+    return local_at(clock.now()) + _random(_RANDOM_LENGTH)
 
 
 def created_at(local: str) -> float:
@@ -198,11 +199,6 @@ def derived_local(*parts: str) -> str:
     """Returns a deterministic local part for an item that exists once per combination of parts."""
     digest = hashlib.sha256("\0".join(parts).encode()).digest()
     return "".join(_ALPHABET[byte & 31] for byte in digest[: _TIME_LENGTH + _RANDOM_LENGTH])
-
-
-def local_at(seconds: float) -> str:
-    """Returns the lowest local part of that time, as a bound for a range of sort keys."""
-    return _time_part(seconds)
 
 
 def within(prefix: str) -> str:

@@ -4,7 +4,7 @@ Every imported module slows down cold starts. FastAPI loads the pydantic models 
 API, and pydantic's version 1 (for a check at each route), which together take longer than our own code. Here they are
 replaced by placeholders that load the real module on first use, so the document can still be generated and telemetry
 still be enabled. pydantic's search for plugins in all installed distributions is disabled, because we use no plugins.
-Otherwise the libraries behave as usual. If one has changed in an incompatible way, it is imported as usual, which is
+In all else, the libraries behave as usual. If one has changed in an incompatible way, it is imported as usual, which is
 slower, and `tests/unit/test_lazy_imports.py` fails.
 
 Garbage collection is disabled from here to `finish`: imported modules stay, and scanning them repeatedly is waste. The
@@ -27,11 +27,11 @@ from contextlib import contextmanager  # noqa: E402
 from types import ModuleType  # noqa: E402
 from typing import Any  # noqa: E402
 
-# Passed to FastAPI, which otherwise requests a telemetry provider in every request and thereby loads OpenTelemetry.
+# Without it, FastAPI requests a telemetry provider in every request, and thereby loads OpenTelemetry.
 TELEMETRY_OFF: Any = {"tracing": False, "metrics": False, "logs": False}
 
 _OPENAPI_MODELS = "fastapi.openapi.models"
-# A list of 50 items takes a fifth of these. By default it is collected twice while it is built, which frees nothing.
+# A list of 50 items creates a fifth of these. Python's default collects twice during that, and frees nothing.
 _OBJECTS_BETWEEN_COLLECTIONS = 20_000
 # Imports zipfile and csv. pydantic uses it to find plugins.
 _METADATA = "importlib.metadata"

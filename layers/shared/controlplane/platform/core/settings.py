@@ -55,7 +55,7 @@ def read_signing_secret(text: Any) -> Any:
     try:
         return json.loads(text)
     except ValueError:
-        raise ValueError("it starts like a JSON object, but isn't one") from None
+        raise ValueError("it starts like a JSON object, but can't be parsed") from None
 
 
 def _parse_networks(value: str | tuple[Any, ...]) -> tuple[Any, ...]:

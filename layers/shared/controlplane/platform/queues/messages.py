@@ -82,7 +82,9 @@ class Message(BaseModel):
     which receivers must not ignore also increments the version.
     """
 
-    model_config = ConfigDict(frozen=True, extra="ignore", alias_generator=to_camel, validate_by_name=True)
+    model_config = ConfigDict(
+        frozen=True, extra="ignore", alias_generator=to_camel, validate_by_name=True, defer_build=True
+    )
 
     version: Literal[1] = VERSION
 

@@ -34,7 +34,7 @@ class Entry(NamedTuple):
 def new_entry(queue: str, message: Mapping[str, Any], after_seconds: int = RESEND_AFTER_SECONDS) -> Entry:
     """Returns an entry for the message without writing it. The sweep sends it `after_seconds`, if no function did."""
     # Not `random`: instances restored from one snapshot would all choose the same shards.
-    shard = secrets.randbelow(shards.OUTBOX)
+    shard = secrets.randbelow(shards.ENTRIES)
     at = clock.timestamp(clock.now() + after_seconds - RESEND_AFTER_SECONDS)
     return Entry(keys.outbox_message(shard, at, ids.new_local()), queue, dict(message))
 

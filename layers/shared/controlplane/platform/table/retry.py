@@ -11,7 +11,7 @@ from typing import Any
 _ATTEMPTS = 8
 _FIRST_PAUSE_SECONDS = 0.025
 
-# What to raise if a leg of a transaction fails, by the leg's name.
+# The error to raise if a leg of a transaction fails, by the leg's name.
 type Errors = Mapping[str, Exception | type[Exception]]
 
 

@@ -17,7 +17,7 @@ from controlplane.platform.table.keys import Key
 
 # The attribute is left out while the field has its default.
 SPARSE = "sparse"
-# The attributes of the field's stored type are the item's own, not those of a map in it.
+# The attributes of the field's stored type are in the item itself, instead of in a map.
 FLAT = "flat"
 _NEVER = object()
 

@@ -246,7 +246,7 @@ class Table:
         return QueryPage(items[:limit], items[limit - 1][index.sk])
 
     def count(self, pk: str, *, index: Index, at_most: int) -> int:
-        """Returns the number of items in a partition of an index, but at most that, without returning the items.
+        """Returns the number of items in a partition of an index, or `at_most` if there are more.
 
         Eventually consistent. Doesn't go on after a page of 1 MB: the number can then be too low.
         """
@@ -298,6 +298,11 @@ class Table:
     def delete_all(self, keys: Iterable[Key], record: Unrecorded) -> None:
         """Deletes items in batches of 25, unconditionally and not in a transaction."""
         self._write_batches([{"DeleteRequest": {"Key": encode_item(key._asdict())}} for key in keys], record)
+
+    def delete_partition(self, pk: str, record: Unrecorded, prefix: str = "") -> None:
+        """Deletes the items of a partition, or those whose sort keys start with `prefix`, as `delete_all`."""
+        found = self.query(pk, prefix=prefix, consistent=True).items
+        self.delete_all((Key(item["pk"], item["sk"]) for item in found), record)
 
     def _write_batches(self, requests: list[dict[str, Any]], record: Unrecorded) -> None:
         if _is_dry(record):

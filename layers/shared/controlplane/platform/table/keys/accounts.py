@@ -259,7 +259,7 @@ def audit_run_prefix(project_local: str = "", audit_id: str = "") -> str:
     return "".join(f"{part}#" for part in ("AUDITRUN", project_local, audit_id) if part)
 
 
-# What a run recorded.
+# The report of a run.
 # {pk: ORG#org_2f…, sk: AUDITREPORT#01j…#aud_01j…#01j…, runId: run_2f…, auditId: aud_01j…, projectId: prj_2f…,
 #  vendors: [{vendorId: segment, …}], visits: H4sI…, picture: /9j/…, expiresAt: 1790000000}
 def audit_report(organization_id: str, project_local: str, audit_id: str, run: str) -> Key:

@@ -2,10 +2,9 @@
 
 from collections.abc import Sequence
 
-from controlplane.platform.table import shards
 from controlplane.platform.table.keys.accounts import organization_pk
 from controlplane.platform.table.keys.key import Index, Key
-from controlplane.platform.table.shards import shard_of
+from controlplane.platform.table.shards import partition_of, partitions
 
 # Lists of scans, one index per filter. Items without the attribute are not in the index.
 SCANS_BY_STATUS = Index("scansByStatus", "scansByStatus", "sk")
@@ -106,10 +105,10 @@ def inbox_status_pk(organization_id: str, status: str) -> str:
 # Makes the sweep open a dismissed item at that time. It has no effect if the item has another status or end by then.
 # {pk: SNOOZES#17, sk: 2026-03-04T00:00:00.000Z#inb_2f…, itemId: inb_2f…}
 def snooze(until: str, item_id: str) -> Key:
-    return Key(f"SNOOZES#{shard_of(item_id, shards.SNOOZES)}", f"{until}#{item_id}")
+    return Key(partition_of("SNOOZES", item_id), f"{until}#{item_id}")
 
 
-SNOOZES_PKS = tuple(f"SNOOZES#{shard}" for shard in range(shards.SNOOZES))
+SNOOZES_PKS = partitions("SNOOZES")
 
 
 ISSUE_ATTEMPTS_PK = "ISSUEATTEMPTS"
@@ -206,19 +205,19 @@ def latest_scan(repository_id: str, project_local: str) -> Key:
 
 
 def latest_scans_pk(repository_id: str) -> str:
-    return f"LATESTSCANS#{shard_of(repository_id, shards.LATEST_SCANS)}"
+    return partition_of("LATESTSCANS", repository_id)
 
 
-LATEST_SCANS_PKS = tuple(f"LATESTSCANS#{shard}" for shard in range(shards.LATEST_SCANS))
+LATEST_SCANS_PKS = partitions("LATESTSCANS")
 
 
 # A repository whose latest scans are to be compared with the list of advisories. Each event has another `change`.
 # {pk: ADVISORIES#17, sk: rep_2f…, change: 01j…}
 def due_comparison(repository_id: str) -> Key:
-    return Key(f"ADVISORIES#{shard_of(repository_id, shards.ADVISORIES)}", repository_id)
+    return Key(partition_of("ADVISORIES", repository_id), repository_id)
 
 
-ADVISORIES_PKS = tuple(f"ADVISORIES#{shard}" for shard in range(shards.ADVISORIES))
+ADVISORIES_PKS = partitions("ADVISORIES")
 
 
 # A finding of a repository, over all scans. `place` is the fingerprint of its current place if it has moved. `gone`
@@ -284,26 +283,25 @@ def queued_scan(repository_id: str, project_local: str, subject: str) -> Key:
 
 
 def scan_queue_pk(repository_id: str) -> str:
-    return f"SCANQUEUE#{shard_of(repository_id, shards.SCAN_QUEUE)}"
+    return partition_of("SCANQUEUE", repository_id)
 
 
-SCAN_QUEUE_PKS = tuple(f"SCANQUEUE#{shard}" for shard in range(shards.SCAN_QUEUE))
+SCAN_QUEUE_PKS = partitions("SCANQUEUE")
 
 
 # The next scheduled scan of a link. It has no effect if its time isn't in the link's schedule anymore.
 # {pk: SCANSCHEDULE#17, sk: 2026-03-04T05:16:00.000Z#rep_2f…#01j…, repositoryId: rep_2f…, projectId: prj_2f…}
 def scheduled_scan(at: str, repository_id: str, project_local: str) -> Key:
-    shard = shard_of(repository_id, shards.SCAN_SCHEDULE)
-    return Key(f"SCANSCHEDULE#{shard}", f"{at}#{repository_id}#{project_local}")
+    return Key(partition_of("SCANSCHEDULE", repository_id), f"{at}#{repository_id}#{project_local}")
 
 
-SCAN_SCHEDULE_PKS = tuple(f"SCANSCHEDULE#{shard}" for shard in range(shards.SCAN_SCHEDULE))
+SCAN_SCHEDULE_PKS = partitions("SCANSCHEDULE")
 
 
 # Makes the sweep check on a request, then on its scan, from that time until either has ended.
 # {pk: SCANWATCH#17, sk: 2026-03-04T05:16:07.000Z#spr_2f…, requestId: spr_2f…, repositoryId: rep_2f…}
 def scan_watch(at: str, request_id: str) -> Key:
-    return Key(f"SCANWATCH#{shard_of(request_id, shards.SCAN_WATCH)}", f"{at}#{request_id}")
+    return Key(partition_of("SCANWATCH", request_id), f"{at}#{request_id}")
 
 
-SCAN_WATCH_PKS = tuple(f"SCANWATCH#{shard}" for shard in range(shards.SCAN_WATCH))
+SCAN_WATCH_PKS = partitions("SCANWATCH")

@@ -3,7 +3,7 @@
 from controlplane.platform.table import shards
 from controlplane.platform.table.keys.accounts import organization_pk, user_pk
 from controlplane.platform.table.keys.key import Key
-from controlplane.platform.table.shards import shard_of
+from controlplane.platform.table.shards import partition_of, partitions, shard_of
 
 MAIL_CHOICE_PREFIX = "MAIL#"
 
@@ -81,45 +81,41 @@ def host_limit(installation_id: int) -> Key:
     return Key(f"HOSTLIMIT#{installation_id}", "HOSTLIMIT")
 
 
-def outbox_pk(shard: int) -> str:
-    return f"OUTBOX#{shard}"
-
-
-OUTBOX_PKS = tuple(outbox_pk(shard) for shard in range(shards.OUTBOX))
+OUTBOX_PKS = partitions("OUTBOX")
 
 
 # A message to send. Written in the same transaction as the change it announces, and removed once sent.
 # {pk: OUTBOX#3, sk: 2026-03-04T05:06:07.000Z#01j…, queue: scan-preparation, message: {kind: …, version: 1, …}}
 def outbox_message(shard: int, at: str, local: str) -> Key:
-    return Key(outbox_pk(shard), f"{at}#{local}")
+    return Key(f"OUTBOX#{shard}", f"{at}#{local}")
 
 
 # A cleanup work item: a deleted project, organization, or repository that may still have leftover items, or a completed
 # scan that supersedes earlier ones. `step` and `after` record the progress.
 # {pk: DELETIONS#17, sk: prj_2f…, deletedAt: 2026-…, final: true, step: 2, after: INBOX#8c4…}
 def deletion(subject_id: str) -> Key:
-    return Key(f"DELETIONS#{shard_of(subject_id, shards.DELETIONS)}", subject_id)
+    return Key(partition_of("DELETIONS", subject_id), subject_id)
 
 
-DELETIONS_PKS = tuple(f"DELETIONS#{shard}" for shard in range(shards.DELETIONS))
+DELETIONS_PKS = partitions("DELETIONS")
 
 
 # The next scheduled run of an audit. It has no effect if its time isn't in the audit's schedule anymore.
 # {pk: AUDITSCHEDULE#17, sk: 2026-03-04T05:16:00.000Z#aud_01j…, auditId: aud_01j…, projectId: prj_2f…}
 def scheduled_audit(at: str, audit_id: str) -> Key:
-    return Key(f"AUDITSCHEDULE#{shard_of(audit_id, shards.AUDIT_SCHEDULE)}", f"{at}#{audit_id}")
+    return Key(partition_of("AUDITSCHEDULE", audit_id), f"{at}#{audit_id}")
 
 
-AUDIT_SCHEDULE_PKS = tuple(f"AUDITSCHEDULE#{shard}" for shard in range(shards.AUDIT_SCHEDULE))
+AUDIT_SCHEDULE_PKS = partitions("AUDITSCHEDULE")
 
 
 # Makes the sweep end a run that has no report by that time.
 # {pk: AUDITWATCH#17, sk: 2026-03-04T05:16:07.000Z#run_2f…, runId: run_2f…, auditId: aud_01j…, projectId: prj_2f…}
 def audit_watch(at: str, run_id: str) -> Key:
-    return Key(f"AUDITWATCH#{shard_of(run_id, shards.AUDIT_WATCH)}", f"{at}#{run_id}")
+    return Key(partition_of("AUDITWATCH", run_id), f"{at}#{run_id}")
 
 
-AUDIT_WATCH_PKS = tuple(f"AUDITWATCH#{shard}" for shard in range(shards.AUDIT_WATCH))
+AUDIT_WATCH_PKS = partitions("AUDITWATCH")
 
 
 # The position at which a sweep step ran out of time and its next run continues.
