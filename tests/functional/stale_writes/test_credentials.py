@@ -15,11 +15,13 @@ from tests.functional.stale_writes.cases import Act, Case, Make, check_refused, 
 from tests.support.world import World
 
 
-def _api_key(world: World, earlier: Callable[[ApiKeyItem, str], Any]) -> Case:
+def _api_key(world: World, earlier: Callable[[ApiKeyItem, str], Any], *, is_new: bool = True) -> Case:
     """Changes a key as it was read."""
     company = world.company()
     owner = company.owner.user_id
     read = api_keys.create_key(company.organization_id, "deploy", owner, "test").item
+    if not is_new:
+        read = key_changes.update_key(read.key_id, lambda it: replace(it, name="earlier"), admin_id=owner)
     write = key_changes._change(read, replace(read, name="stale"))
     return updates(write), lambda: earlier(read, owner), ConditionFailed
 
@@ -51,6 +53,7 @@ def _abandonment(key: keys.Key) -> Act:
 
 CASES: dict[str, Make] = {
     "API key that was changed": lambda it: _api_key(it, _rename),
+    "API key that was changed twice": lambda it: _api_key(it, _rename, is_new=False),
     "API key that was deleted": lambda it: _api_key(
         it, lambda key, owner: key_changes.delete_key(key.key_id, admin_id=owner)
     ),
