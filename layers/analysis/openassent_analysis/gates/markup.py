@@ -92,8 +92,7 @@ def implied_by_tag(reader: Reader, block: Block, tag: SgNode) -> Implied:
     if tag_waits(reader, tag):
         return GIVEN
     implied = _implied_by_component(reader, block, tag_name(tag))
-    if _OPENS.search(_pascal(tag_name(tag))):
-        implied = both(implied, _implied_by_opening(reader, block, tag))
+    implied = both(implied, implied_by_opening(reader, block, tag))
     if block.language != "html":
         return implied
     return GIVEN if _is_deferred(tag) else both(implied, _implied_by_attribute(reader, tag))
@@ -114,8 +113,10 @@ def _is_deferred(tag: SgNode) -> bool:
     return "<button" in before[-_MAX_BEFORE:]
 
 
-def _implied_by_opening(reader: Reader, block: Block, tag: SgNode) -> Implied:
+def implied_by_opening(reader: Reader, block: Block, tag: SgNode) -> Implied:
     """Returns the gate implied by an open dialog."""
+    if not _OPENS.search(_pascal(tag_name(tag))):
+        return NOTHING
     if tag.kind() not in _JSX:
         written = _OPEN_IF.search(tag.text()[:3000])
         return meaning_of_script(reader, next(filter(None, written.groups()))).true if written else NOTHING
