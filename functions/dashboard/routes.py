@@ -51,8 +51,9 @@ GROUPS = (
         "dashboard.organizations.pages",
         "/organizations",
         "/organizations/new",
-        *(_ORGANIZATION + page for page in ("", "/settings")),
+        f"{_ORGANIZATION}/settings",
     ),
+    RouteGroup("dashboard.organizations.overview", _ORGANIZATION),
     RouteGroup("dashboard.organizations.deletion", f"{_ORGANIZATION}/delete"),
     # Last: it has the addresses that no other route has.
     RouteGroup("dashboard.other_addresses", "/{rest:path}"),

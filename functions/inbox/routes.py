@@ -1,22 +1,18 @@
-"""Routes of `inbox`: list, get, and update findings, and open GitHub issues for them."""
+"""Routes of `inbox` about several findings: the list, and changes of several at once."""
 
-from collections.abc import Mapping
-from dataclasses import replace
 from typing import Annotated, Any
 from urllib.parse import urlencode
 
-from fastapi import Path, Query
+from fastapi import Query
 
-from controlplane.access.access import Access, Requires, Resource
+from controlplane.access.access import Access, Requires
 from controlplane.access.idempotency import IdempotencyKey, idempotent
-from controlplane.findings import conversations, inbox, issues
+from controlplane.findings import conversations, inbox
 from controlplane.findings import items as inbox_items
 from controlplane.findings import lists as inbox_lists
 from controlplane.findings.batches import Outcome, change_each
-from controlplane.findings.inbox import NotAssignable
 from controlplane.findings.items import Source, Status
 from controlplane.findings.lists import Sort, Wanted
-from controlplane.organizations import members
 from controlplane.platform.core.errors import InvalidPayload
 from controlplane.platform.core.ids import InboxItemId
 from controlplane.platform.core.priorities import Priority
@@ -24,42 +20,13 @@ from controlplane.platform.http.app import ControlRouter
 from controlplane.platform.http.envelope import Answer, Page
 from controlplane.platform.http.fields import Time, to_timestamp
 from controlplane.platform.http.pagination import Cursor, CursorCodec, Limit
-from controlplane.platform.http.route import refuses
-from controlplane.platform.table import keys
-from controlplane.platform.table.table import Leg
-from inbox.schemas import (
-    Comment,
-    CommentCreate,
-    InboxItem,
-    InboxItemDetail,
-    InboxItemResult,
-    InboxItemResults,
-    InboxItemsUpdate,
-    InboxItemUpdate,
-    IssueRequest,
-)
+from inbox.fields import with_assignees
+from inbox.schemas import InboxItem, InboxItemResult, InboxItemResults, InboxItemsUpdate
 
 router = ControlRouter(tags=["Inbox"])
 
-ITEM = Resource(
-    "itemId",
-    InboxItemId,
-    keys.inbox_item,
-    inbox_items.InboxItem.from_item,
-    project_of=lambda item: item.project_id,
-)
-
 ListsItems = Annotated[Access[None], Requires("inbox.read", organization="query", projects="filtered")]
-ReadsItem = Annotated[Access[inbox_items.InboxItem], Requires("inbox.read", resource=ITEM)]
-ChangesItem = Annotated[Access[inbox_items.InboxItem], Requires("inbox.write", resource=ITEM, user_token=True)]
 ChangesItems = Annotated[Access[None], Requires("inbox.write", organization="query", user_token=True)]
-OpensIssue = Annotated[
-    Access[inbox_items.InboxItem], Requires("inbox.write", role="admin", resource=ITEM, user_token=True)
-]
-
-CommentPath = Annotated[
-    str, Path(alias="commentId", description="The comment's ID.", examples=["cmt_01kb2m3n4p5q6r7s8t"])
-]
 _ID: dict[str, Any] = {"min_length": 1, "max_length": 100}
 StatusFilter = Annotated[Status | None, Query(description="Returns only items with this status.", examples=["open"])]
 PriorityFilter = Annotated[
@@ -170,7 +137,7 @@ async def list_inbox_items(  # noqa: PLR0917 (FastAPI passes them by name)
     page = inbox_lists.list_complete(
         access.organization_id, status, wanted, limit, codec.after, since=updated_since, sort=sort
     )
-    return Page([InboxItem.of(item) for item in _shown(access, *page.items)], codec.cursor(page.next_position))
+    return Page([InboxItem.of(item) for item in with_assignees(access, *page.items)], codec.cursor(page.next_position))
 
 
 def _find_assignee(access: Access[Any], assignee: str | None) -> str:
@@ -179,37 +146,6 @@ def _find_assignee(access: Access[Any], assignee: str | None) -> str:
     if access.principal.user_id is None:
         raise InvalidPayload.at(["assignee"], "An API key has no person. Send a user ID, or `none`.", "not_a_person")
     return access.user_id
-
-
-def _shown(access: Access[Any], *items: inbox_items.InboxItem) -> list[inbox_items.InboxItem]:
-    """Returns the items with their assignees, as the caller may see them."""
-    return conversations.with_assignees(items, named=_sees_names(access))
-
-
-def _sees_names(access: Access[Any]) -> bool:
-    return "members.read" in access.principal.scopes
-
-
-@router.get("/v1/inbox/{itemId}", summary="Get an inbox item")
-async def get_inbox_item(access: ReadsItem) -> InboxItemDetail:
-    """Returns a finding with its evidence. A runtime finding may have a `runtimeVendor`, the vendor to decide about."""
-    return _detail(access, access.resource)
-
-
-@router.patch("/v1/inbox/{itemId}", summary="Change an inbox item")
-@refuses(inbox.StaleVersion, NotAssignable)
-async def update_inbox_item(access: ChangesItem, body: InboxItemUpdate) -> InboxItem:
-    """Changes the status of a finding, its assignee, or both. Any transition is allowed.
-
-    A dismissal with `until` snoozes the finding: it opens again at that time. A new assignee gets an email.
-
-    `version` must be the version of the item as you read it. If the item has changed since, the request fails with 409,
-    and `details` has `currentVersion` and `currentStatus`: read the item again, then decide. Retrying the same request
-    succeeds. Setting what the item already has changes nothing.
-    """
-    changed = inbox.change_item(access.resource, body.to_change(access.user_id), body.version, access.user_id)
-    (item,) = _shown(access, changed)
-    return InboxItem.of(item)
 
 
 @router.patch("/v1/inbox", summary="Change several inbox items")
@@ -245,71 +181,8 @@ def _change_each(access: Access[None], body: InboxItemsUpdate) -> list[InboxItem
     changed = change_each(versions, inbox.find_items(own), change)
     moved = [it.item for it in changed if it.item and it.is_changed]
     conversations.announce_assigned((it for it in moved if wanted[it.item_id].assignee_id), user_id)
-    shown = {it.item_id: it for it in _shown(access, *(it.item for it in changed if it.item))}
+    shown = {it.item_id: it for it in with_assignees(access, *(it.item for it in changed if it.item))}
     outcomes: dict[str, Outcome] = {
         item_id: it._replace(item=shown.get(item_id)) for item_id, it in zip(own, changed, strict=True)
     }
     return [InboxItemResult.of(item_id, outcomes.get(item_id, Outcome(None))) for item_id in wanted]
-
-
-@router.post(
-    "/v1/inbox/{itemId}/github-issue",
-    summary="Open or link an issue for a finding",
-    status_code=201,
-    response_description="The item with its issue, opened or linked now or earlier.",
-)
-@refuses(
-    issues.NotACodeFinding,
-    issues.FindingsLocked,
-    issues.RepositoryNotLinked,
-    issues.HasAnotherIssue,
-    issues.CreationPending,
-    issues.CreationRefused,
-    issues.LinkRefused,
-)
-async def create_github_issue(access: OpensIssue, body: IssueRequest | None = None) -> InboxItem:
-    """Opens a GitHub issue for a code finding in the finding's repository. Needs no body.
-
-    A finding has one issue: if it was opened before, the item is returned with that `githubIssue`. An error whose
-    `details.status` is `creation_pending` means that the outcome isn't known yet. Retry later: a retry never opens a
-    second issue. `creation_refused` means that GitHub rejected the issue, for the reason in `details.reason`.
-
-    With `existingIssue`, that issue is linked to the finding, and none is opened. Several findings can have the same
-    issue. `link_refused` means that the repository has no such issue, or that it is a pull request.
-    """
-    existing = None if body is None else body.existing_issue
-    (item,) = _shown(access, await issues.open_issue(access.resource, access.user_id, existing))
-    return InboxItem.of(item)
-
-
-@router.post("/v1/inbox/{itemId}/comments", summary="Comment on a finding", status_code=201)
-@refuses(conversations.TooManyComments)
-async def create_comment(
-    access: ChangesItem, body: CommentCreate, idempotency_key: IdempotencyKey = None
-) -> Answer[InboxItemDetail]:
-    """Adds a comment to a finding, and returns the finding. Members whom it mentions get an email if they want it."""
-    item = access.resource
-
-    def create(legs: Mapping[str, Leg]) -> InboxItemDetail:
-        sees_members = _sees_names(access)
-        added = conversations.add_comment(item, body.text, access.user_id, legs, sees_members=sees_members)
-        return _detail(access, replace(item, comments=(*item.comments, added)))
-
-    payload = {"itemId": item.item_id, "text": body.text}
-    return idempotent(access, "createComment", idempotency_key, payload, create)
-
-
-@router.delete("/v1/inbox/{itemId}/comments/{commentId}", summary="Delete a comment")
-async def delete_comment(access: ChangesItem, comment_id: CommentPath) -> InboxItemDetail:
-    """Deletes a comment, and returns the finding. Admins and owners can delete those of others."""
-    item, role = access.resource, access.membership.role
-    conversations.delete_comment(item, comment_id, access.user_id, role)
-    return _detail(access, replace(item, comments=tuple(it for it in item.comments if it.id != comment_id)))
-
-
-def _detail(access: Access[inbox_items.InboxItem], item: inbox_items.InboxItem) -> InboxItemDetail:
-    """Returns the item with the names of its assignee, and of those in its comments, if the caller may see them."""
-    named = conversations.people_of(item.comments) if _sees_names(access) else ()
-    (shown,) = _shown(access, item)
-    people = members.find_members(item.organization_id, named)
-    return InboxItemDetail.of(shown, [Comment.of(it, people) for it in item.comments])

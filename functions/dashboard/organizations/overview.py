@@ -1,8 +1,10 @@
-"""The content of an organization's overview: what is left to set up, and what has happened lately."""
+"""The overview of an organization: what is left to set up, and what has happened lately."""
 
 from collections import Counter
 from collections.abc import Iterable
 from typing import Any, NamedTuple, get_args
+
+from fastapi import Response
 
 from controlplane.billing import store as billing
 from controlplane.code_host import repositories
@@ -13,10 +15,15 @@ from controlplane.findings.items import Status
 from controlplane.organizations.store import Membership, NotMember, UnknownOrganization
 from controlplane.platform.core.plans import PLANS
 from controlplane.platform.core.priorities import Priority
+from controlplane.platform.http.app import ControlRouter
 from controlplane.platform.table.parallel import read_all
 from controlplane.projects import store as projects
 from controlplane.scans import reads
 from controlplane.scans.items import ScanItem
+from dashboard.pages import page
+from dashboard.parameters import MemberSees
+
+router = ControlRouter(tags=["Pages"], include_in_schema=False)
 
 # The category of consent libraries among the vendors of an inventory.
 CONSENT_CATEGORY = "consent-management"
@@ -38,7 +45,16 @@ class Step(NamedTuple):
     of_members: bool = True
 
 
-def get_overview(organization: Membership) -> dict[str, Any]:
+@router.get("/organizations/{organizationSlug}")
+async def show_organization(session: MemberSees) -> Response:
+    """Shows what is left to set up, the open findings, and the latest scans and projects."""
+    here = session.organization
+    role = "a member" if here.role == "member" else f"an {here.role}"
+    done = {"created": "Your organization is ready.", "joined": f"You are now {role} of {here.name}."}
+    return page("organization", session, done=done, **_get_overview(here))
+
+
+def _get_overview(organization: Membership) -> dict[str, Any]:
     """Returns the page's content, in two round trips. Raises NotMember if it was deleted in the meantime.
 
     findings: the number of open ones by priority, or None if there are more than are counted. steps: empty if all of

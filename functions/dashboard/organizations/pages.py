@@ -1,4 +1,4 @@
-"""The pages of organizations: the list, creating one, the overview of one, and its settings."""
+"""The pages of organizations: the list, creating one, and the settings of one."""
 
 from collections.abc import Mapping
 
@@ -15,14 +15,12 @@ from controlplane.platform.table.table import Leg
 from dashboard import once
 from dashboard.forms import NotAcceptable, StillRunning, read_name
 from dashboard.once import AlreadySent
-from dashboard.organizations.overview import get_overview
 from dashboard.pages import page, redirect, redirect_within
 from dashboard.parameters import MemberSees, MemberSubmits, SignedIn, Submits
 
 router = ControlRouter(tags=["Pages"], include_in_schema=False)
 
 _DONE = {
-    "created": "Your organization is ready.",
     "default": "This is now your default organization.",
     "deleted": "The organization is deleted.",
 }
@@ -67,15 +65,6 @@ async def create_organization_of_form(session: Submits) -> Response:
         return _form(session, failure)
     is_next = "github" in session.form and is_configured()
     return redirect(f"/organizations/{made}/github?new=yes" if is_next else f"/organizations/{made}?done=created")
-
-
-@router.get("/organizations/{organizationSlug}")
-async def show_organization(session: MemberSees) -> Response:
-    """Shows what is left to set up, the open findings, and the latest scans and projects."""
-    here = session.organization
-    role = "a member" if here.role == "member" else f"an {here.role}"
-    joined = {"joined": f"You are now {role} of {here.name}."}
-    return page("organization", session, done=_DONE | joined, **get_overview(here))
 
 
 @router.get("/organizations/{organizationSlug}/settings")

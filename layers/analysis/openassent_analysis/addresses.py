@@ -45,6 +45,12 @@ _BOUND: Final = re.compile(
 # A call that iterates, and the list at the end of the text before it: searching for every name would take longer.
 _LOOP: Final = re.compile(r"\??\.(?:map|forEach)\(\s{0,9}\(?\s{0,4}(?P<item>\w{1,60}|\{[^{}]{1,300}\})")
 _LIST: Final = re.compile(r"(?<![\w$.])[A-Za-z_$][\w$]{0,60}(?:\.[A-Za-z_$][\w$]{0,60}){0,4}$")
+# v-for="video in videos" of Vue, {#each videos as video} of Svelte, videos.map((video) => …) of Astro.
+_LOOP_OF_MARKUP: Final = re.compile(
+    r"""\bv-for\s*=\s*["']\(?\s*(?P<of_vue>\w{1,60})[\w\s,)]{0,60}?\s(?:in|of)\s+(?P<list_of_vue>\w{1,60})"""
+    r"""|\{#each\s+(?P<list>\w{1,60})\s+as\s+(?P<item>\w{1,60})"""
+    r"""|\b(?P<list_of_astro>\w{1,60})\.map\(\s{0,9}\(?\s{0,9}(?P<of_astro>\w{1,60})"""
+)
 # const video = config.video
 _ALIAS: Final = re.compile(r"(?:const|let|var) ([\w$]{1,60}) = ([\w$]{1,60}(?:\.[\w$]{1,60}){1,4}+)(?=[;\n])")
 # const { video } = config
@@ -154,7 +160,8 @@ def _wanted(source: Source) -> Iterator[Address]:
     aliases: dict[str, str] = {}
     for place in _PLACE.finditer(source.text):
         if imported is None:
-            imported, lists = dict(_imported(source)), _lists(source.text)
+            imported = dict(_imported(source))
+            lists = looped_in(source.original) | _lists(source.text)
             aliases = dict(_aliases(source.text)) if imported else {}
         local, _, member = place["name"].partition(".")
         if (alias := aliases.get(local)) and (found := imported.get(alias.partition(".")[0])) is not None:
@@ -186,6 +193,15 @@ def _lists(text: str) -> dict[str, str]:
         if called := _LIST.search(text[max(loop.start() - _LONGEST, 0) : loop.start()]):
             for name in _WORD.findall(loop["item"]):
                 found.setdefault(name, called[0])
+    return found
+
+
+def looped_in(text: str) -> dict[str, str]:
+    """Returns the lists that a component's markup goes through, by the name of each one's element."""
+    found: dict[str, str] = {}
+    for loop in _LOOP_OF_MARKUP.finditer(text):
+        item = loop["of_vue"] or loop["item"] or loop["of_astro"]
+        found.setdefault(item, loop["list_of_vue"] or loop["list"] or loop["list_of_astro"])
     return found
 
 

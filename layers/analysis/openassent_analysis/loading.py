@@ -9,6 +9,7 @@ from typing import Final
 
 from ast_grep_py import Config, SgNode, SgRoot
 
+from openassent_analysis.addresses import looped_in
 from openassent_analysis.blocks import SCRIPTS, Block, Loaded
 from openassent_analysis.calls import calls
 from openassent_analysis.sources import TAGS_OF_ADS, Source
@@ -64,12 +65,6 @@ _WITH_SCRIPTS: Final = (".vue", ".svelte", ".astro", ".ts")
 # {src} of Svelte and Astro, :src of Vue.
 _SHORT: Final = re.compile(r"^(?:\{src\}|:src)$")
 _DOTTED: Final = re.compile(r"(?:this\.)?([\w$]{1,60}(?:\.[\w$]{1,60}){0,4})")
-# v-for="video in videos" of Vue, {#each videos as video} of Svelte, videos.map((video) => …) of Astro.
-_LOOP: Final = re.compile(
-    r"""\bv-for\s*=\s*["']\(?\s*(?P<of_vue>\w{1,60})[\w\s,)]{0,60}?\s(?:in|of)\s+(?P<list_of_vue>\w{1,60})"""
-    r"""|\{#each\s+(?P<list>\w{1,60})\s+as\s+(?P<item>\w{1,60})"""
-    r"""|\b(?P<list_of_astro>\w{1,60})\.map\(\s{0,9}\(?\s{0,9}(?P<of_astro>\w{1,60})"""
-)
 _MAX_SCRIPTS: Final = 8
 # An address that is only an expression of a template, or a name.
 _NAMED_ADDRESS: Final = re.compile(
@@ -188,19 +183,11 @@ def _named(source: Source, written: str) -> Iterator[str]:
     holder, _, members = written.partition(".")
     first, _, rest = members.partition(".")
     inner = rest if first == "value" else members
-    listed = _list_of(source, holder) if members != "value" else ""
+    listed = looped_in(source.original).get(holder, "") if members != "value" else ""
     for script in source.blocks[:_MAX_SCRIPTS]:
         if script.language in SCRIPTS:
             found = named_values(script, listed or holder, inner) or named_values(script, f"this.{holder}", inner)
             yield from (_PLACEHOLDER.sub("_", value) for value in found)
-
-
-def _list_of(source: Source, item: str) -> str:
-    """Returns the name of the list that the markup of a component goes through with a name, or an empty string."""
-    for loop in _LOOP.finditer(source.original):
-        if item in (loop["of_vue"], loop["item"], loop["of_astro"]):
-            return loop["list_of_vue"] or loop["list"] or loop["list_of_astro"]
-    return ""
 
 
 def _started(source: Source, block: Block, node: SgNode) -> Loaded | None:

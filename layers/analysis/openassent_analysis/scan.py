@@ -50,6 +50,8 @@ _PLACES: Final = {OUTDATED: 0, UNMAINTAINED: 0, LOCKED: 2}
 # Conditions of rules about code that may wait for consent.
 _ASKS: Final = frozenset({"ungated", "unchecked"})
 
+# A partial that Hugo has, unless the site has one of that name.
+_BUILT_IN: Final = re.compile(r"""\bpartial(?:Cached)?\s{1,9}["`](disqus|google_analytics)\.html""")
 _HOST: Final = re.compile(r"[a-z0-9_.-]*")
 _MAX_OWN_NAMES: Final = 1_000
 _MAX_CHOICES: Final = 1_000
@@ -399,13 +401,13 @@ class _Scan:
     def _judged(self, found: _Found, links: Links) -> Finding | None:
         """Returns the finding with its confidence, or None if the project shows that it waits for consent.
 
-        None, too, if an unknown third party is the project's own host.
+        None, too, if an unknown third party is the project's own host, or if a partial of Hugo's is the site's own.
         """
-        if found.host and self._is_own(found.host):
+        finding = found.finding
+        if (found.host and self._is_own(found.host)) or self._is_replaced(finding):
             return None
         if found.gating is None:
-            return found.finding
-        finding = found.finding
+            return finding
         verdict = links.verdict(finding.location.path, found.gating)
         if not found.asks:
             return with_confidence(finding, verdict) if verdict is Verdict.UNUSED else finding
@@ -417,6 +419,12 @@ class _Scan:
     def _is_own(self, host: str) -> bool:
         name = registrable(host)
         return name in self._own_names or is_named_after(name, self._repository)
+
+    def _is_replaced(self, finding: Finding) -> bool:
+        partial_of_hugo = _BUILT_IN.search(finding.location.snippet)
+        if partial_of_hugo is None:
+            return False
+        return any(path.endswith(f"partials/{partial_of_hugo[1]}.html") for path in self._result.paths)
 
     @staticmethod
     def _has_loader(found: _Found, loaded: AbstractSet[str]) -> bool:

@@ -1,4 +1,4 @@
-"""Writes about API keys, and repeated requests."""
+"""Writes about API keys, devices, and repeated requests."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -9,9 +9,23 @@ import pytest
 from controlplane.api_keys import changes as key_changes
 from controlplane.api_keys import store as api_keys
 from controlplane.api_keys.items import ApiKeyItem
+from controlplane.people import device, device_approvals
 from controlplane.platform.table import idempotency, keys
+from controlplane.platform.table.retry import WriteConflict
 from controlplane.platform.table.table import ConditionFailed, LegFailed
-from tests.functional.stale_writes.cases import Act, Case, Make, check_refused, sets, transacts, updates
+from tests.functional.device_auth.devices import get_request, request_code
+from tests.functional.stale_writes.cases import (
+    Act,
+    Case,
+    Make,
+    Refused,
+    check_refused,
+    happens,
+    sets,
+    transacts,
+    updates,
+)
+from tests.support.api import Api
 from tests.support.world import World
 
 
@@ -28,6 +42,21 @@ def _api_key(world: World, earlier: Callable[[ApiKeyItem, str], Any], *, is_new:
 
 def _rename(key: ApiKeyItem, owner: str) -> ApiKeyItem:
     return key_changes.update_key(key.key_id, lambda it: replace(it, name="other"), admin_id=owner)
+
+
+def _device(world: World, **changed: Any) -> Case:
+    """Redeems an approved request."""
+    request = get_request(request_code(Api()).approved(world.person().user_id).device_code)
+    return lambda: device.redeem(request), sets(request.key, **changed), WriteConflict
+
+
+def _look(world: World) -> Case:
+    """Records that a person has looked up a code, in two requests at once."""
+    user_id, code = world.person().user_id, request_code(Api()).user_code
+    pointer = device_approvals._find_pointer(code)
+    assert pointer is not None
+    note = happens(lambda: device_approvals._note_look(pointer, user_id))
+    return note, lambda: device_approvals._note_look(pointer, user_id), Refused
 
 
 def _idempotent(
@@ -57,6 +86,9 @@ CASES: dict[str, Make] = {
     "API key that was deleted": lambda it: _api_key(
         it, lambda key, owner: key_changes.delete_key(key.key_id, admin_id=owner)
     ),
+    "device that was denied": lambda it: _device(it, status="denied"),
+    "device whose request expired": lambda it: _device(it, validUntil=0),
+    "code that the person looked up before": _look,
     "effect of a request that another attempt makes": lambda _: _idempotent(_effect, error=LegFailed),
     "answer to a request that another attempt makes": lambda _: _idempotent(_answer),
     "abandoned request that took effect": lambda _: _idempotent(_abandonment, "effective"),

@@ -103,9 +103,11 @@ def _list_another(user_id: str) -> Act:
     return updates(Update(IDENTITY.issuer_key(user_id), change, None, {"others": ["another"]}))
 
 
-def _moved_identity(world: World) -> Case:
+def _moved_identity(world: World, *, target_is_deleted: bool = False) -> Case:
     target = world.person().user_id
-    return _identity(world, lambda it: lambda: identities.move(it, target), _give_away, WriteConflict)
+    delete = deletes(keys.user(target))
+    earlier = (lambda _: delete) if target_is_deleted else _give_away
+    return _identity(world, lambda it: lambda: identities.move(it, target), earlier, WriteConflict)
 
 
 def _unlisted_identity(world: World) -> Case:
@@ -226,6 +228,7 @@ CASES: dict[str, Make] = {
     "identity of another account that is erased": lambda it: _identity(it, _erase, _give_away, LegFailed),
     "identity of another account that is replaced": lambda it: _identity(it, _replace, _give_away, WriteConflict),
     "identity of another account that is moved": _moved_identity,
+    "identity that is moved to a deleted account": lambda it: _moved_identity(it, target_is_deleted=True),
     "identity of a deleted account": _unlisted_identity,
     "identity that another account has taken": lambda it: _identity(
         it, _replace, _take_the_next, identities.IdentityTaken

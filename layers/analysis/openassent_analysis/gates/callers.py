@@ -286,11 +286,23 @@ def _use(reader: Reader, use: Place, name: str) -> Found:
         if _in_exports(use.node):
             return Found(found.implied, frozenset({reader.index.exports.get(name, name)}))
         return found._replace(handed_on=True)
+    if kind == "arguments" and name[:1].isupper() and (exported := _exported_as(reader, use.node)):
+        return Found(found.implied, frozenset({exported}))
     if kind == "assignment_expression" and parent is not None:
         left = parent.field("left")
         if left is not None and _GLOBAL.match(left.text()):
             return Found(found.implied, frozenset({left.text().partition(".")[2][:100]}))
     return found
+
+
+def _exported_as(reader: Reader, given: SgNode) -> str | None:
+    """Returns the export that a call makes of a component: `export default memo(Video)`, or None."""
+    for ancestor in given.ancestors()[:MAX_ANCESTORS]:
+        if ancestor.kind() not in _AROUND:
+            name = ancestor.field("name") if ancestor.kind() == "variable_declarator" else None
+            exports = reader.index.exports
+            return exports.get(name.text()) if name else DEFAULT if ancestor.kind() == "export_statement" else None
+    return None
 
 
 def _in_exports(node: SgNode) -> bool:

@@ -26,7 +26,7 @@ _PYTHON_DECLARATIONS: Final[Config] = {"rule": {"kind": "function_definition"}}
 _ASSIGNMENTS: Final[Config] = {"rule": {"kind": "assignment_expression"}}
 _PARAMETER: Final = re.compile(r"[A-Za-z_$][\w$]*")
 _IN_ATTRIBUTE: Final = re.compile(
-    r"""(?<![\w-])(?:on:?|@|v-on:|\(|data-on-)([a-z]{2,20})(?:[.|][a-z."""
+    r"""(?<![\w-])(?:on:?|@|v-on:|\(|data-on-)([a-z]{2,20}|(?<=on)[A-Z][A-Za-z]{1,19})(?:[.|][a-z."""
     r"""|]{1,40})?\)?\s{0,5}=\s{0,5}["'{]([^"'}<>]{1,200})"""
 )
 _STRING: Final = re.compile(
@@ -104,7 +104,7 @@ class Index:
         found: dict[str, set[str]] = {}
         for match in _IN_ATTRIBUTE.finditer(self._text):
             for name in _WORD.findall(match[2]):
-                found.setdefault(name, set()).add(match[1])
+                found.setdefault(name, set()).add(match[1].lower())
         return found
 
     @cached_property

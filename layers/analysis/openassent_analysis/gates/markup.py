@@ -51,7 +51,12 @@ _MAX_BEFORE: Final = 5000
 _JSX: Final = frozenset({"jsx_self_closing_element", "jsx_opening_element"})
 # Elements that show their content only while they are open.
 _OPENS: Final = re.compile(r"(?:Dialog|Modal|Popup|Popover|Drawer|Lightbox|Overlay|Sheet|Offcanvas)(?:\.Root)?$")
-_IS_OPEN: Final = re.compile(r"(?:is|modal)?_?(?:open|opened|show|shown|visible|active)", re.IGNORECASE)
+_OPEN: Final = r"(?i:(?:is|modal)?[_-]?(?:open|opened|show|shown|visible|active))"
+_IS_OPEN: Final = re.compile(_OPEN)
+# :isOpen="…" and v-model="…" of Vue, and open={…} of Svelte.
+_OPEN_IF: Final = re.compile(
+    rf"""\s(?:(?::|v-bind:|v-model:|bind:)?{_OPEN}|v-model)=(?:"([^"]{{1,100}})"|'([^']{{1,100}})'|\{{([^{{}}]{{1,100}})\}})"""
+)
 _CONSENT: Final = pattern_of(resource("consent-words")["component"], re.IGNORECASE)
 
 
@@ -87,8 +92,7 @@ def implied_by_tag(reader: Reader, block: Block, tag: SgNode) -> Implied:
     if tag_waits(reader, tag):
         return GIVEN
     implied = _implied_by_component(reader, block, tag_name(tag))
-    if tag.kind() in _JSX and _OPENS.search(tag_name(tag)):
-        implied = both(implied, _implied_by_opening(reader, block, tag))
+    implied = both(implied, implied_by_opening(reader, block, tag))
     if block.language != "html":
         return implied
     return GIVEN if _is_deferred(tag) else both(implied, _implied_by_attribute(reader, tag))
@@ -109,8 +113,13 @@ def _is_deferred(tag: SgNode) -> bool:
     return "<button" in before[-_MAX_BEFORE:]
 
 
-def _implied_by_opening(reader: Reader, block: Block, tag: SgNode) -> Implied:
+def implied_by_opening(reader: Reader, block: Block, tag: SgNode) -> Implied:
     """Returns the gate implied by an open dialog."""
+    if not _OPENS.search(_pascal(tag_name(tag))):
+        return NOTHING
+    if tag.kind() not in _JSX:
+        written = _OPEN_IF.search(tag.text()[:3000])
+        return meaning_of_script(reader, next(filter(None, written.groups()))).true if written else NOTHING
     for attribute in tag.children():
         name, value = attribute.child(0), attribute.child(2)
         if name is None or value is None or value.kind() != "jsx_expression" or not _IS_OPEN.fullmatch(name.text()):

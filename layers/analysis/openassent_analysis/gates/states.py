@@ -105,7 +105,7 @@ def meaning_of_field(reader: Reader, name: str) -> Meaning:
         if (left := place.node.field("left")) is not None and left.text().startswith("this.")
     ]
     values = [(place, value) for place in places if (value := place.node.field("right")) is not None]
-    if len(values) == 1:
+    if len(values) == 1 and values[0][1].kind() != "true":  # it isn't true until that place has run
         return reader.meaning(values[0][0].block, values[0][1])
     return _any_of([_set_to(reader, place, value) for place, value in values], Kind.CHOICE)
 

@@ -135,8 +135,10 @@ def _implied_by_element(reader: Reader, block: Block, element: SgNode, child: Sg
     return markup.implied_by_tag(reader, block, tag) if tag is not None and tag != child else NOTHING
 
 
-def _implied_by_tag(reader: Reader, _: Block, tag: SgNode, __: SgNode) -> Implied:
-    return GIVEN if markup.tag_waits(reader, tag) else NOTHING
+def _implied_by_tag(reader: Reader, block: Block, tag: SgNode, child: SgNode) -> Implied:
+    if markup.tag_waits(reader, tag):
+        return GIVEN
+    return markup.implied_by_opening(reader, block, tag) if child == tag.field("name") else NOTHING
 
 
 def _implied_by_decorator(_: Reader, __: Block, definition: SgNode, ___: SgNode) -> Implied:

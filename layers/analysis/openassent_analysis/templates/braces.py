@@ -22,7 +22,7 @@ _PARTIAL: Final = re.compile(
 )
 # Hugo's built-in templates, and the vendors that they load.
 _HUGO: Final = re.compile(
-    r"(?:_internal/|\bpartial(?:Cached)?+\s++[\"`](?=google_analytics))"
+    r"(?:_internal/|\bpartial(?:Cached)?+\s++[\"`](?=google_analytics|disqus))"
     r"(google_analytics(?:_async)?|disqus|twitter_cards|google_news)\.html"
 )
 _HUGO_SCRIPTS: Final = {

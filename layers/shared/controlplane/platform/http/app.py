@@ -29,7 +29,6 @@ from controlplane.platform.core.settings import settings
 from controlplane.platform.http import deprecations
 from controlplane.platform.http.callers import ErrorPage, RequestState
 from controlplane.platform.http.client_address import used_front_door
-from controlplane.platform.http.negotiation import quality_of
 from controlplane.platform.http.route import EVERY_PATH, ControlRoute, RouteGroup, routes_of
 
 type Handler = Callable[[dict[str, Any], Any], dict[str, Any]]
@@ -109,7 +108,7 @@ class RequestMiddleware:
             scope, send = {**scope, "method": "GET"}, _without_body(send)
         state = RequestState(scope, _request_id(scope))
         urls.read_stage(scope.get("aws.event"))
-        state.error_page = self._select_error_page(scope)
+        state.error_page = self.error_page if scope["path"].startswith(self.below) else None
         uses_front_door = used_front_door(lambda name: Headers(scope=scope).getlist(name))
         app = _reject if settings.front_door_required and not uses_front_door else self.app
         status = 500
@@ -140,14 +139,6 @@ class RequestMiddleware:
                     raise
                 await state.failure(answer)(scope, receive, send_with_headers)
         _log(state, method, status, time.perf_counter() - started_at)
-
-    def _select_error_page(self, scope: Scope) -> ErrorPage | None:
-        """Returns the error page for a browser. A program that doesn't prefer HTML to JSON gets the API's format."""
-        if self.error_page is None or not scope["path"].startswith(self.below):
-            return None
-        accept = ",".join(Headers(scope=scope).getlist("accept"))
-        prefers_html = quality_of("text/html", accept) > quality_of("application/json", accept)
-        return self.error_page if prefers_html else None
 
     def _public_error(self, error: Exception, state: RequestState) -> ApiError:
         """Returns the response for FastAPI's errors about paths and methods without a route, and for any other one."""

@@ -16,6 +16,7 @@ from collections.abc import Callable, Collection
 from http import HTTPStatus
 from typing import Any, ClassVar, Protocol
 
+from starlette.datastructures import Headers
 from starlette.responses import Response
 from starlette.types import Scope
 
@@ -24,6 +25,7 @@ from controlplane.platform.core.errors import ApiError, Problems
 from controlplane.platform.core.observability import logger
 from controlplane.platform.http import envelope
 from controlplane.platform.http.deprecations import Deprecation
+from controlplane.platform.http.negotiation import quality_of
 from controlplane.platform.http.reader import MAX_BODY_BYTES, RequestReader
 from controlplane.platform.table.refusals import Refusal
 
@@ -116,7 +118,7 @@ _JSON_HEADERS = {"content-type": "application/json"}
 class RequestState:
     """One request's id, operation, caller, dialect, and the deprecated things it uses, each set once it is known.
 
-    error_page: renders errors if the route has no dialect. None: they have the API's format.
+    error_page: renders errors for browsers if the route has no dialect. None: they have the API's format.
     is_dry_run: whether the request changes nothing because the client wants that.
     warnings: the unknown fields of the body, which a success names, too.
     """
@@ -176,7 +178,13 @@ class RequestState:
         """Returns the response for an error. Logs its context, which only operators may see."""
         if error.context:
             logger.info("refused", extra={"requestId": self.request_id, "code": error.code, **error.context})
-        render = self.error_page if self.dialect is None else self.dialect.failure
-        if render is not None:
-            return render(error, self.caller)
+        if self.dialect is not None:
+            return self.dialect.failure(error, self.caller)
+        if self.error_page is not None and self._prefers_html():
+            return self.error_page(error, self.caller)
         return Response(envelope.failure(error), error.status, {**_JSON_HEADERS, **error.headers})
+
+    def _prefers_html(self) -> bool:
+        """Returns whether the client is a browser. A program that doesn't prefer HTML to JSON gets the API's format."""
+        accept = ",".join(Headers(scope=self.scope).getlist("accept"))
+        return quality_of("text/html", accept) > quality_of("application/json", accept)
