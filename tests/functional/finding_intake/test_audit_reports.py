@@ -15,6 +15,7 @@ from controlplane.findings import code_uses, vendors
 from controlplane.findings.code_uses import FoundVendor
 from controlplane.findings.items import CodeUse, InboxItem, VendorPlace
 from controlplane.platform.queues.messages import MAX_RECEIVES, Queue
+from controlplane.platform.table.table import table
 from controlplane.projects import changes
 from controlplane.projects import store as projects
 from controlplane.projects.store import get_project
@@ -109,7 +110,7 @@ class TestCompleted:
         run = audited.complete(finding(), proof="dns", picture=base64.b64encode(b"\xff\xd8\xffx").decode())
         assert (run.status, run.outcome, run.finished_at) == ("completed", "failed", "2026-03-04T05:06:10.000Z")
         audit = audited.audit
-        assert audit.active_run_id is None
+        assert (audit.active_run_id, table.get(run.watch_key)) == (None, None)
         assert audit.latest_run == (run.run_id, "failed", run.finished_at)
         assert audit.proof == Proof("dns", run.finished_at)
         assert (audit.findings, audit.vendors) == ((SEGMENT,), ("segment",))

@@ -9,6 +9,7 @@ import pytest
 from controlplane.api_keys import changes as key_changes
 from controlplane.api_keys import store as api_keys
 from controlplane.api_keys.items import ApiKeyItem
+from controlplane.code_host import installations
 from controlplane.people import device, device_approvals
 from controlplane.platform.table import idempotency, keys
 from controlplane.platform.table.retry import WriteConflict
@@ -59,6 +60,11 @@ def _look(world: World) -> Case:
     return note, lambda: device_approvals._note_look(pointer, user_id), Refused
 
 
+def _state(_: World) -> Case:
+    use = happens(lambda: installations.use_state("digest", 1_790_000_000))
+    return use, use, Refused
+
+
 def _idempotent(
     write: Callable[[keys.Key], Act], changed: str = "attempt", error: type[Exception] = ConditionFailed
 ) -> Case:
@@ -89,6 +95,7 @@ CASES: dict[str, Make] = {
     "device that was denied": lambda it: _device(it, status="denied"),
     "device whose request expired": lambda it: _device(it, validUntil=0),
     "code that the person looked up before": _look,
+    "state of GitHub that was used": _state,
     "effect of a request that another attempt makes": lambda _: _idempotent(_effect, error=LegFailed),
     "answer to a request that another attempt makes": lambda _: _idempotent(_answer),
     "abandoned request that took effect": lambda _: _idempotent(_abandonment, "effective"),

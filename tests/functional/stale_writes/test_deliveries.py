@@ -57,6 +57,13 @@ def _endpoint(world: World) -> Case:
     return lambda: endpoint(company), deletes(keys.organization(company.organization_id)), UnknownOrganization
 
 
+def _created(world: World) -> Case:
+    delivery = delivered(world.company())
+    webhook = webhooks.get_webhook(delivery.webhook_id)
+    create = happens(lambda: webhook_deliveries.create_delivery(webhook, delivery.event_id, delivery.event))
+    return create, lambda: None, Refused
+
+
 CASES: dict[str, Make] = {
     "delivery that is being attempted": lambda it: _abandoned(it, lambda _: None),
     "delivery that was attempted": lambda it: _abandoned(it, _finish),
@@ -77,6 +84,7 @@ CASES: dict[str, Make] = {
     "attempt that was recorded": lambda it: _finished(it, attempts=1),
     "attempt that another worker makes": lambda it: _finished(it, leaseUntil=1),
     "endpoint of a deleted organization": _endpoint,
+    "delivery that was created before": _created,
 }
 
 
@@ -110,3 +118,28 @@ def test_findings_of_events_at_the_same_time_are_in_one_email():
         add(3)
     batch = mail_messages.find_batch(ORGANIZATION, str(int(clock.now()) // mail_messages.WINDOW_SECONDS))
     assert batch == (3, ["inb_1", "inb_2", "inb_3"])
+
+
+@pytest.mark.parametrize(
+    "changed", [{"failingSince": 1_790_000_000}, {"status": "disabled", "disabledReason": "other"}]
+)
+def test_an_endpoint_that_recovered_or_was_disabled_isnt_disabled_as_failing(changed, world):
+    company = world.company()
+    webhook = endpoint(company)
+    sets(webhook.key, failingSince=int(clock.now()) - webhook_deliveries.FAILING_SECONDS)()
+    begun = begin(delivered(company, webhook))
+    sets(webhook.key, **changed)()
+    assert webhook_deliveries.finish_attempt(begun, FAILED) == []
+    stored = table.get(webhook.key)
+    assert {name: stored[name] for name in changed} == changed
+    assert stored.get("disabledReason") == changed.get("disabledReason")
+
+
+def test_a_replay_of_a_delivery_that_was_attempted_since_makes_the_next_attempt(world):
+    company = world.company()
+    delivery = delivered(company)
+    seen = webhook_deliveries.get_delivery(delivery.webhook_id, delivery.event_id)
+    _finish(begin(delivery))
+    webhook = webhooks.get_webhook(delivery.webhook_id)
+    _, message = webhook_deliveries.replay_delivery(webhook, delivery.event_id, company.owner.user_id, seen)
+    assert message.message["attempt"] == 2

@@ -6,16 +6,24 @@ from typing import Any
 
 import pytest
 
-from controlplane.findings import intake, publications, vendors
+from controlplane.findings import code_uses, intake, publications, vendors
 from controlplane.findings.discoveries import Discovery
-from controlplane.findings.items import Evidence
+from controlplane.findings.items import CodeUse, Evidence
 from controlplane.findings.vendors import VendorItem
 from controlplane.platform.table import keys
 from controlplane.platform.table.retry import WriteConflict
-from controlplane.platform.table.table import ConditionFailed, Update, table
+from controlplane.platform.table.table import ConditionFailed, LegFailed, Update, table
+from controlplane.projects.changes import vendors_leg
 from controlplane.projects.items import ProjectItem
 from tests.functional.projects.builders import make_project
-from tests.functional.stale_writes.cases import Case, Make, check_refused, deletes, updates
+from tests.functional.stale_writes.cases import (
+    Case,
+    Make,
+    check_refused,
+    deletes,
+    transacts,
+    updates,
+)
 from tests.support.populated_organization import OBSERVED_AT, detection
 from tests.support.world import World, publish_finding
 
@@ -59,6 +67,13 @@ class Vendor:
     def approve(self) -> None:
         vendors.decide_vendor(self.project, "segment", "approved", self.decided_by)
 
+    def use(self, repository_id: str) -> None:
+        updates(_use(self, vendors.find_vendor(self.project.project_id, "segment"), repository_id))()
+
+    def detect_and_use(self) -> None:
+        self.detect()
+        self.use("rep_1")
+
     def detect_and_ignore(self) -> None:
         self.detect()
         vendors.decide_vendor(self.project, "segment", "ignored", self.decided_by)
@@ -70,6 +85,18 @@ def _decide(vendor: Vendor, read: VendorItem | None) -> Update:
 
 def _detect(vendor: Vendor, read: VendorItem | None) -> Update:
     return intake._if_unchanged(vendor.key, read, {"domain": "stale.example"})
+
+
+def _use(vendor: Vendor, read: VendorItem | None, repository_id: str = "rep_3") -> Update:
+    assert read is not None
+    use = CodeUse(repository_id, "shop", "scn_1", OBSERVED_AT, "https://github.com/acme/shop/tree/1f0c")
+    return code_uses._leg(read, use, read)
+
+
+def _project(world: World) -> Case:
+    """Changes a vendor without changing what its project lists."""
+    project = make_project(world.company())
+    return transacts(project=vendors_leg(project, project)), deletes(project.key), LegFailed
 
 
 def _vendor(
@@ -100,6 +127,11 @@ CASES: dict[str, Make] = {
     "decision on a vendor that was detected": _vendor(_decide, lambda _: None, Vendor.detect),
     "decision on a vendor that was detected again": _vendor(_decide, Vendor.detect, Vendor.detect_earlier),
     "decision on a vendor that was deleted": _vendor(_decide, Vendor.detect, lambda it: deletes(it.key)()),
+    "detection of a vendor that was detected first": _vendor(_detect, lambda _: None, Vendor.detect),
+    "detection of a vendor that was only decided on": _vendor(_detect, Vendor.approve, Vendor.detect),
+    "first use of a vendor in code": _vendor(_use, Vendor.detect, lambda it: it.use("rep_2")),
+    "another use of a vendor in code": _vendor(_use, Vendor.detect_and_use, lambda it: it.use("rep_2")),
+    "vendor of a deleted project": _project,
     "detection of a vendor that was decided on": _vendor(_detect, Vendor.detect, Vendor.approve),
     "detection of a vendor that was decided on again": _vendor(_detect, Vendor.detect_and_ignore, Vendor.approve),
     "detection of a vendor that was detected again": _vendor(_detect, Vendor.detect, Vendor.detect_earlier),

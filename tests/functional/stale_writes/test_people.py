@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from controlplane.code_host import repositories
 from controlplane.erasure import cleanup, deletions
 from controlplane.organizations import invitations, members, sending
 from controlplane.organizations import store as organizations
@@ -33,6 +34,7 @@ from tests.functional.stale_writes.cases import (
     updates,
 )
 from tests.support.api import Api
+from tests.support.calls import before_the_transaction
 from tests.support.table import PREPARED
 from tests.support.world import World, get_profile
 
@@ -268,3 +270,27 @@ CASES: dict[str, Make] = {
 @pytest.mark.parametrize("name", CASES)
 def test_an_outdated_write_is_refused_and_changes_nothing(name, world):
     check_refused(CASES[name], world)
+
+
+def test_a_repository_that_is_disconnected_leaves_its_name_to_another_one(world):
+    repository = world.connected_repository(world.company())
+    name = keys.repository_name(repository.organization_id, repository.owner, repository.name)
+    sets(name, repositoryId="rep_other")()
+    repositories.disconnect_repository(repository.repository_id)
+    assert (repositories.find_repository(repository.repository_id), (table.get(name) or {}).get("repositoryId")) == (
+        None,
+        "rep_other",
+    )
+
+
+def test_a_repository_that_is_disconnected_while_it_is_renamed_leaves_no_name(world):
+    repository = world.connected_repository(world.company())
+    moved = keys.repository_name(repository.organization_id, "other", repository.name)
+
+    def rename() -> None:
+        sets(repository.key, owner="other")()
+        sets(moved, repositoryId=repository.repository_id)()
+
+    with before_the_transaction(table.client, rename):
+        repositories.disconnect_repository(repository.repository_id)
+    assert (repositories.find_repository(repository.repository_id), table.get(moved)) == (None, None)

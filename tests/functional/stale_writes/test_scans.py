@@ -32,7 +32,7 @@ from tests.functional.stale_writes.cases import (
     transacts,
     updates,
 )
-from tests.support.audits import end_scan, history_of, lease_of, make_issue, make_request, make_scan
+from tests.support.audits import RULES_VERSION, end_scan, history_of, lease_of, make_issue, make_request, make_scan
 from tests.support.code_host import SHA
 from tests.support.table import PREPARED
 from tests.support.world import World
@@ -89,6 +89,15 @@ def _unlocked(world: World, **changed: object) -> Case:
     message = outbox.new_entry("scan-execution", {})
     unlock = happens(lambda: unlocks.charge(scan, company.owner.user_id, message) != "already")
     return unlock, sets(scan.key, **changed), Refused
+
+
+def _locked(world: World) -> Case:
+    """Completes a locked scan, whose report is paid for with another scan."""
+    scan = make_scan(world.connected_repository(world.company("free")), status="running", again="locked")
+    read = replace(scan, rules_version=RULES_VERSION)
+    assert read.report is not None
+    paid = Put({**unlocks._paid_key(read, read.report)._asdict(), "at": scan.created_at})
+    return lambda: _end(read, lease_of(read)), lambda: table.put(paid, PREPARED), execution.ReportPaid
 
 
 def _request(world: World, gone: Callable[[RepositoryItem], keys.Key], error: type[Exception]) -> Case:
@@ -194,6 +203,7 @@ CASES: dict[str, Make] = {
     ),
     "scan of a disconnected repository": lambda it: _request(it, lambda repository: repository.key, UnknownRepository),
     "late finding that is found again": _found_again,
+    "locked scan whose report was paid for": _locked,
     "scan that was unlocked": lambda it: _unlocked(it, access="full"),
     "scan with another price": lambda it: _unlocked(it, unlockCredits=51),
     "scan that is no longer completed": lambda it: _unlocked(it, status="failed"),

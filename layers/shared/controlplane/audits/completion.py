@@ -1,8 +1,8 @@
 """Completes a run with its report: its vendors go to the project, its findings to the inbox, and the run ends.
 
-Every transaction requires that the run is pending, has the report's claim, and is its audit's active one. The last one
-ends that. So a report that is repeated, late, or forged, or whose audit was deleted, changes nothing, and what a killed
-worker has left can be written again.
+The report must have the claim of the run, which must be pending. Every transaction requires that it is its audit's
+active run: a deletion of the audit or of its project, and the end of the run, end that. So a report that is repeated,
+late, or forged, or whose audit was deleted, changes nothing, and what a killed worker has left can be written again.
 """
 
 import hmac
@@ -182,7 +182,6 @@ class _Completion:
             changes=self._changes(audit),
         )
         ended = {name: value for name, value in run.to_item().items() if name in _ENDING}
-        when, values = _pending(state.run)
         stored = ReportItem(
             run_id=run.run_id,
             audit_id=run.audit_id,
@@ -196,7 +195,7 @@ class _Completion:
         )
         after = {"status": "completed", "runId": run.run_id, "outcome": run.outcome, "findings": len(run.findings)}
         legs: dict[str, Leg] = {
-            "run": Update(run.key, set_expression(ended), when, {**ended, **values}),
+            "run": Update(run.key, set_expression(ended), None, ended),
             "audit": self._audit_leg(audit),
             "report": Put(stored.to_item()),
             "watch": Delete(run.watch_key),
@@ -248,13 +247,9 @@ class _Completion:
             made = step(state)
             if not made.changes and not made.legs:
                 return
-            conditions: dict[str, Leg] = {
-                "project": Check(state.project.key, "attribute_exists(pk)"),
-                "audit": Check(state.audit.key, _ACTIVE, {"run": self.run_id}),
-                "run": Check(state.run.key, *_pending(state.run)),
-            }
+            active: dict[str, Leg] = {"audit": Check(state.audit.key, _ACTIVE, {"run": self.run_id})}
             try:
-                self.told += transact_and_tell(made.changes, {**conditions, **made.legs}, made.record)
+                self.told += transact_and_tell(made.changes, active | dict(made.legs), made.record)
             except LegFailed:
                 raise WriteConflict from None  # another delivery, a decision, a deletion, or the sweep was faster
             self.told += made.told
@@ -289,8 +284,3 @@ class _Completion:
 
     def _item_key(self, finding_id: str) -> Key:
         return keys.inbox_item(*self._item_id(finding_id).location)
-
-
-def _pending(run: RunItem) -> tuple[str, dict[str, str]]:
-    """Returns the condition that the run is pending, and its values."""
-    return "#status = :pending AND #claim = :claim", {"pending": "pending", "claim": run.claim}

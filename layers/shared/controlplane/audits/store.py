@@ -290,7 +290,7 @@ def _run_legs(audit: AuditItem, run: RunItem) -> tuple[dict[str, Leg], Entry, Re
     )
     watch = {"runId": run.run_id, "auditId": run.audit_id, "projectId": run.project_id}
     legs: dict[str, Leg] = {
-        "run": Put(run.to_item(), "attribute_not_exists(pk)"),
+        "run": Put(run.to_item()),
         "watch": Put({**run.watch_key._asdict(), **watch}),
         "message": message.leg,
     }

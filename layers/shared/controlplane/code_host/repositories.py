@@ -330,13 +330,10 @@ def disconnect_repository(repository_id: RepositoryId, caller_id: str | None = N
             "deletion": deletion_items.work_item(repository_id),
         }
         record = repository.recorded(Action.REPOSITORY_DISCONNECT, before=repository.described)
-        own = {"id": repository_id}
-        for name_leg in (
-            Delete(name, "attribute_not_exists(pk) OR #repositoryId = :id", own),
-            Check(name, "#repositoryId <> :id", own),  # another repository has the name now
-        ):
+        own = Delete(name, "attribute_not_exists(pk) OR #repositoryId = :id", {"id": repository_id})
+        for of_name in ({"name": own}, {}):  # without it, if another repository has the name now
             with suppress(LegFailed):
-                _transact({**legs, "name": name_leg}, record)
+                _transact({**legs, **of_name}, record)
                 return repository
         raise WriteConflict
 

@@ -320,15 +320,14 @@ def replay_delivery(
             raise UnknownDelivery
         now = clock.timestamp()
         changed = {"status": "pending", "retries": 0, "nextAttemptAt": now}
-        values = {"seen": delivery.status, "attempts": delivery.attempts}
         message = _message(delivery, delivery.attempts + 1, 0)
         legs: dict[str, Leg] = {
             **organizations.admin_check(caller_id, webhook.webhook_id.organization_id),
             "delivery": Update(
                 delivery.key,
                 set_expression(changed),
-                "#status = :seen AND #attempts = :attempts",
-                {**changed, **values},
+                "#attempts = :attempts",
+                {**changed, "attempts": delivery.attempts},
             ),
             "message": message.leg,
         }

@@ -207,7 +207,7 @@ def create_webhook(
         **extra_legs,
         **organizations.admin_check(created_by, organization_id),
         "organization": count,
-        "webhook": Put(made.to_item(), "attribute_not_exists(pk)"),
+        "webhook": Put(made.to_item()),
     }
     try:
         table.transact(legs, made.recorded(Action.WEBHOOK_CREATE, after=made.describe()), {"caller": RoleRequired})
